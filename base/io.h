@@ -1,0 +1,47 @@
+/*
+ * io.h - files and descriptors, whole or not at all.
+ *
+ * Short reads and writes and EINTR continue.  Each failing step has its own
+ * message ("open", "write", "fsync", "rename", "fsync of the folder"), and
+ * the caller's context names the file.  Blocking; nothing for an event loop.
+ */
+#ifndef AMBER_BASE_IO_H
+#define AMBER_BASE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct bytes;
+struct err;
+
+/* Exactly n bytes.  ERR_EOF when the end comes first (also at n = 0 read). */
+int	io_read_full(int fd, void *p, size_t n, struct err *e);
+int	io_pread_full(int fd, void *p, size_t n, uint64_t off, struct err *e);
+int	io_write_full(int fd, const void *p, size_t n, struct err *e);
+int	io_pwrite_full(int fd, const void *p, size_t n, uint64_t off,
+	struct err *e);
+
+/* The whole file appended to out; ERR_LIMIT when out's cap is too small
+ * (said before more is read), ERR_NOENT, ERR_PERM, ERR_SYS.  A folder or a
+ * device is refused with ERR_ARG.  "-" is no special name. */
+int	io_read_file(const char *path, struct bytes *out, struct err *e);
+
+/*
+ * Atomic replace: a temporary file beside path, written, fsync'd, renamed
+ * over it, and the folder fsync'd; on failure the temporary is removed and
+ * the old file stands.  When only the folder's fsync failed the new file is
+ * in place and the error says so.
+ */
+int	io_replace_file(const char *path, const void *p, size_t n, mode_t mode,
+	struct err *e);
+/* The same durability for a file that must not exist yet: ERR_EXIST, and the
+ * old one untouched.  Never leaves a partial file under that name. */
+int	io_create_file(const char *path, const void *p, size_t n, mode_t mode,
+	struct err *e);
+
+/* fsync of the folder that holds path (or of path itself if a folder). */
+int	io_sync_folder_of(const char *path, struct err *e);
+int	io_sync_folder(const char *folder, struct err *e);
+
+#endif
