@@ -17,7 +17,7 @@ struct err;
 struct bytes {
 	uint8_t	*p;		/* NULL while empty and never grown */
 	size_t	 len;		/* bytes in use */
-	size_t	 size;		/* bytes allocated, <= cap */
+	size_t	 size;		/* bytes allocated, <= cap + 1 */
 	size_t	 cap;		/* bytes, the most it may hold */
 };
 
