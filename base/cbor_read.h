@@ -38,7 +38,7 @@ enum cbor_fault {
 	CBOR_FAULT_TAG,		/* a tag */
 	CBOR_FAULT_SIMPLE,	/* a float, undefined or another simple value */
 	CBOR_FAULT_TYPE,	/* another type than asked for */
-	CBOR_FAULT_RANGE,	/* an integer or length outside what was asked */
+	CBOR_FAULT_RANGE,	/* integer or length outside what was asked */
 	CBOR_FAULT_KEY,		/* another map key than asked for */
 	CBOR_FAULT_TRAILING,	/* bytes after the item */
 };
