@@ -106,8 +106,7 @@ err_sys(struct err *e, const char *fmt, ...)
 		what[0] = '\0';
 	va_end(ap);
 	/* The GNU form: it may return a static string instead of text. */
-	err_set(e, code, "%s: %s", what,
-	    strerror_r(saved, text, sizeof(text)));
+	err_set(e, code, "%s: %s", what, strerror_r(saved, text, sizeof(text)));
 	e->sys = saved;
 	errno = saved;
 	return code;

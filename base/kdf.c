@@ -9,7 +9,7 @@
 
 void
 kdf_expand(uint8_t *out, size_t outlen, const uint8_t key[KDF_KEY_LEN],
-	const struct kdf_part *info, size_t ninfo)
+    const struct kdf_part *info, size_t ninfo)
 {
 	crypto_auth_hmacsha256_state st;
 	uint8_t block[crypto_auth_hmacsha256_BYTES];
