@@ -45,7 +45,7 @@ enum engine_algorithm {
 
 enum {
 	ENGINE_KEY_LEN = 32,		/* a puzzle's dataset key */
-	ENGINE_KEY_MAX = 60,		/* what the library takes, for vectors */
+	ENGINE_KEY_MAX = 60,		/* what the library takes */
 	ENGINE_HASH_LEN = 32,
 	ENGINE_EXIT_REFUSED = 41,	/* exit status: a permission change of
 					 * JIT pages was refused */
@@ -65,7 +65,7 @@ struct engine_opts {
 	unsigned		 threads;	/* 0: one per allowed CPU */
 	bool			 no_narrow;	/* whole-buffer changes only */
 	bool			 no_huge;	/* no huge-page advice */
-	bool			 large_pages;	/* from the reserved pool (bench) */
+	bool			 large_pages;	/* from the pool */
 	/* Called by the thread that called engine_new(), about 10 times a
 	 * second while the dataset is built; share is 0..1.  May be NULL. */
 	void			(*on_progress)(void *arg, double share);

@@ -28,7 +28,7 @@ struct vm_opts {
 					 * measurement only */
 	bool	interpreter;		/* no JIT: self-test */
 	bool	no_huge;		/* scratchpad on ordinary pages */
-	bool	large_pages;		/* scratchpad from the reserved pool */
+	bool	large_pages;		/* scratchpad from the pool */
 };
 
 /* o may be NULL.  The engine outlives the VM.  0, ERR_NOMEM, ERR_LIMIT (too
@@ -61,7 +61,7 @@ void	vm_free(struct vm **vp);
 void	vm_on_refused(void (*wipe)(void));
 
 struct vm_report {
-	bool		is_narrow;	/* counters above zero: it takes place */
+	bool		is_narrow;	/* counters above zero */
 	uint64_t	changes;	/* permission changes seen */
 	uint64_t	narrowed;	/* of them narrowed */
 	uint64_t	scratchpad_bytes;
