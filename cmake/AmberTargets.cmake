@@ -18,7 +18,8 @@ endfunction()
 
 # amber_test(NAME [LONG] [TIMEOUT S] [WRAP symbol ...] [SOURCES ...] LIBS ...): a cmocka
 # program, tests/<folder>/NAME.c by default, labelled quick, or long for scripts/campaign.
-# WRAP gives -Wl,--wrap=symbol for injected failures.
+# WRAP gives -Wl,--wrap=symbol for injected failures.  Each is linked with test_util
+# (tests/test_util.h); LIBS test_alloc or test_alloc_fail adds tests/test_alloc.h.
 function(amber_test name)
 	cmake_parse_arguments(A "LONG" "TIMEOUT" "SOURCES;LIBS;WRAP" ${ARGN})
 	if(NOT A_SOURCES)
@@ -33,7 +34,7 @@ function(amber_test name)
 	target_compile_definitions(${name} PRIVATE
 		AMBER_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
 		AMBER_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
-	target_link_libraries(${name} PRIVATE ${A_LIBS} dep::cmocka amber_flags)
+	target_link_libraries(${name} PRIVATE test_util ${A_LIBS} dep::cmocka amber_flags)
 	foreach(symbol ${A_WRAP})
 		target_link_options(${name} PRIVATE -Wl,--wrap=${symbol})
 	endforeach()
