@@ -1,0 +1,166 @@
+/*
+ * http_parser.h - HTTP/1.x messages, byte by byte, for both directions.
+ *
+ * One wrapper over llhttp (strict, no lenient flag) for requests and
+ * responses.  It is stricter than llhttp where messages get smuggled: one
+ * Transfer-Encoding field that says exactly "chunked", or none; at most one
+ * Content-Length; never both (RFC 9112 section 6); HTTP/1.0 and 1.1 only; no
+ * obsolete folding, bare LF, or blank before a colon.
+ *
+ * How to use it: feed() takes bytes until something happens, says how many it
+ * took and what happened; what it did not take is the caller's, to be fed
+ * again (that is the pause and resume: stop feeding).  Body bytes go to the
+ * sink, without transfer coding, as they come.  After HTTP_EV_DONE call
+ * next() before more is fed; bytes not taken belong to the next message, or,
+ * after a response, to nobody (then the connection is not to be used again).
+ * The outcome does not depend on how the bytes were cut into feeds.
+ *
+ * Every wire byte counts against a cap (struct http_limits), and each cap has
+ * an error of its own.  A message over a cap or malformed is dead: feed()
+ * fails with the same error until next().
+ *
+ * Upgrades: 101 is refused; an Upgrade request is an ordinary one whose field
+ * stays readable; CONNECT has no body and ends with its head, so what follows
+ * (the tunnel) is left over.
+ *
+ * Memory: the head and the trailers (both kept raw, at most their caps), 40
+ * bytes a field; no body byte.  Nothing is wiped, save what struct bytes
+ * wipes: heads.
+ */
+#ifndef AMBER_TRANSPORT_HTTP_PARSER_H
+#define AMBER_TRANSPORT_HTTP_PARSER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/http_head.h"
+
+struct err;
+struct http_parser;
+
+enum http_kind { HTTP_REQUESTS, HTTP_RESPONSES };
+
+enum http_event {
+	HTTP_EV_MORE,		/* all was taken; feed more */
+	HTTP_EV_INTERIM,	/* a 1xx head; feed on */
+	HTTP_EV_HEAD,		/* the head is complete; feed on for the body */
+	HTTP_EV_DONE,		/* the message is complete; call next() */
+};
+
+/* How the body's end is found. */
+enum http_framing {
+	HTTP_NO_BODY,
+	HTTP_LENGTH,
+	HTTP_CHUNKED,
+	HTTP_UNTIL_CLOSE,	/* responses only; http_parser_eof() ends it */
+};
+
+enum http_fault {
+	HTTP_OK,
+	HTTP_BAD_START,		/* not a start line of HTTP at all */
+	HTTP_BAD_VERSION,	/* HTTP, but neither 1.0 nor 1.1 */
+	HTTP_BAD_METHOD,	/* a method nobody here knows */
+	HTTP_BAD_FIELD,		/* a malformed header or trailer field */
+	HTTP_BAD_LENGTH,	/* Content-Length malformed, or more than one */
+	HTTP_BAD_CODING,	/* Transfer-Encoding other than one chunked */
+	HTTP_BAD_FRAMING,	/* Content-Length and Transfer-Encoding */
+	HTTP_BAD_CHUNK,		/* malformed chunk */
+	HTTP_BIG_START,		/* start line over its cap */
+	HTTP_BIG_HEAD,		/* head over its cap */
+	HTTP_BIG_COUNT,		/* more fields than its cap */
+	HTTP_BIG_FIELD,		/* one header field over its cap */
+	HTTP_BIG_CHUNKING,	/* chunk lines over their cap */
+	HTTP_BIG_TRAILERS,	/* trailer section over its cap */
+	HTTP_BIG_TRAILER,	/* a trailer field, or their count, over cap */
+	HTTP_BIG_BODY,		/* body over its cap */
+	HTTP_MANY_INTERIMS,	/* a sixth 1xx */
+	HTTP_UPGRADED,		/* 101 */
+	HTTP_INCOMPLETE,	/* end of file inside a message */
+	HTTP_SINK_FAILED,	/* on_body said no, or no memory */
+	HTTP_FAULTS		/* how many there are */
+};
+
+enum { HTTP_INTERIMS_MAX = 5 };
+
+struct http_limits {
+	size_t	 start;		/* bytes of the start line, with its CRLF */
+	size_t	 head;		/* bytes of a head with its empty line, and
+				 * of empty lines before it */
+	size_t	 fields;	/* number of header fields, and of trailers */
+	size_t	 field;		/* bytes of one field line, with its CRLF */
+	size_t	 chunking;	/* bytes of a body's chunk lines in all */
+	size_t	 trailers;	/* bytes after the last chunk's line */
+	uint64_t body;		/* bytes of body without coding */
+};
+/*
+ * ARCHITECTURE's defaults: head, start and field 64 KiB, 128 fields, chunking
+ * 1 MiB, trailers 64 KiB, body 10 MiB.
+ */
+void	http_limits_init(struct http_limits *l);
+
+/* A message as parsed so far.  Pointers are valid from HTTP_EV_HEAD (or
+ * _INTERIM, until the next feed) on, until next() or free(). */
+struct http_message {
+	enum http_kind		 kind;
+	unsigned		 minor;		/* HTTP/1.minor */
+	const char		*method;	/* requests; else "" */
+	const char		*target;	/* requests: as came, no NUL */
+	size_t			 target_len;
+	unsigned		 status;	/* responses */
+	const char		*reason;	/* responses: no NUL */
+	size_t			 reason_len;
+	struct http_fields	 fields;
+	enum http_framing	 framing;
+	bool			 has_length;	/* a Content-Length was there */
+	uint64_t		 length;	/* its value, also for HEAD */
+	bool			 keep_alive;	/* the sender lets it live on */
+	/* from HTTP_EV_DONE on */
+	struct http_fields	 trailers;
+	uint64_t		 body;		/* bytes given to the sink */
+	/* raw bytes as received, from the start line to the empty line */
+	const uint8_t		*raw;
+	size_t			 raw_len;
+	const uint8_t		*raw_trailers;	/* with the empty line */
+	size_t			 raw_trailers_len;
+};
+
+/* Called during feed() with body bytes; a failure (0 or ERR_*) ends the
+ * message as HTTP_SINK_FAILED with that code.  It must not touch the parser. */
+struct http_sink {
+	int	(*on_body)(const uint8_t *p, size_t n, void *arg,
+			struct err *e);
+	void	*arg;
+};
+
+/* limits and sink are copied.  sink NULL: the body is counted and dropped. */
+int	http_parser_new(struct http_parser **out, enum http_kind kind,
+	const struct http_limits *limits, const struct http_sink *sink,
+	struct err *e);
+void	http_parser_free(struct http_parser **pp);
+
+/* Begin the next message.  answers_head (responses): its request was HEAD. */
+void	http_parser_next(struct http_parser *p, bool answers_head);
+
+/* 0, *used bytes taken, *ev said; or ERR_FORMAT, ERR_LIMIT, ERR_NOMEM, the
+ * sink's code.  n = 0 is allowed.  *used may be n with an event. */
+int	http_parser_feed(struct http_parser *p, const void *data, size_t n,
+	size_t *used, enum http_event *ev, struct err *e);
+/* The peer's end of file: HTTP_EV_DONE when that completes a body,
+ * HTTP_EV_MORE between messages, else ERR_EOF (HTTP_INCOMPLETE). */
+int	http_parser_eof(struct http_parser *p, enum http_event *ev,
+	struct err *e);
+
+/* Has any byte of the present message come? */
+bool	http_parser_is_begun(const struct http_parser *p);
+const struct http_message *http_parser_message(const struct http_parser *p);
+enum http_fault http_parser_fault(const struct http_parser *p);
+
+/* "bad-field", ...: static, for logs and tests. */
+const char *http_parser_fault_name(enum http_fault f);
+/* The RFC 9209 error token of a faulty response ("http_protocol_error"). */
+const char *http_parser_fault_token(enum http_fault f);
+/* The status that answers a faulty request (400, 413, 414, 431, 501). */
+unsigned http_parser_fault_status(enum http_fault f);
+
+#endif
