@@ -29,7 +29,7 @@ struct exchange_answer {
 	uint64_t	 u;		/* upload bytes accepted in order */
 	uint64_t	 q;		/* bytes not sent yet */
 	unsigned	 retry_after_s;	/* 503 only; 0: none */
-	const char	*text;		/* errors: one line, static; else NULL */
+	const char	*text;		/* errors: one static line */
 	/* l > 0: the body; to keep it take a reference.  Else NULL. */
 	struct exchange_slice *slice;
 };
