@@ -1,0 +1,61 @@
+/*
+ * recovery.h - an archive made fit for writing after any stop (docs/
+ * FORMAT.md, "Opening for writing").
+ *
+ * The caller holds the lock.  Nothing signed is ever touched: where signed
+ * entries are missing or damaged the answer is ERR_CORRUPT, and the folder
+ * is as it was.  What was never signed and is torn goes, byte exact, into
+ * quarantine/.  Each step may be interrupted and the whole started again.
+ */
+#ifndef AMBER_ARCHIVE_RECOVERY_H
+#define AMBER_ARCHIVE_RECOVERY_H
+
+#include <stdbool.h>
+
+#include "archive/epoch.h"
+#include "archive/merkle.h"
+#include "base/bytes.h"
+
+struct disk;
+struct layout;
+struct signer;
+
+struct recovery_key {
+	uint8_t		puzzle[SEAL_ID_LEN];
+	const uint8_t	*key;		/* SEAL_KEY_LEN, borrowed */
+};
+
+struct recovery_opts {
+	const struct disk	*disk;
+	struct signer		*signer;
+	const char		*against;	/* an external checkpoint */
+	size_t			 against_len;	/* 0: none */
+	const struct recovery_key *keys;	/* to try unsigned entries */
+	size_t			 nkeys;
+};
+
+/* What the writer goes on from. */
+struct recovery {
+	struct merkle	tree;
+	unsigned	nepochs;
+	struct epoch	epoch, before;
+	struct bytes	note;		/* newest, of the tree's size */
+	bool		is_noted;	/* and it stands in a segment */
+	/* The segment to append to; fd is the caller's.  -1: begin one. */
+	int		fd;
+	uint64_t	first;
+	uint64_t	end;		/* file offset */
+	uint64_t	entries;
+	/* For the log and tests. */
+	uint64_t	scanned;	/* frames read one by one */
+	uint64_t	quarantined;	/* bytes */
+	bool		checkpoint_ignored; /* `checkpoint` was unreadable */
+};
+
+/* ERR_CORRUPT (refused, folder untouched), ERR_SYS (errno ENOSPC: no room
+ * for the copy, nothing changed), the signer's errors. */
+int	recovery_run(struct recovery *out, struct layout *l,
+	const struct recovery_opts *o, struct err *e);
+void	recovery_free(struct recovery *r, const struct disk *d);
+
+#endif
