@@ -4,6 +4,8 @@
  * Short reads and writes and EINTR continue.  Each failing step has its own
  * message ("open", "write", "fsync", "rename", "fsync of the folder"), and
  * the caller's context names the file.  Blocking; nothing for an event loop.
+ * Copies on the way (temporaries) are of the mode asked for from the start
+ * or stricter.
  */
 #ifndef AMBER_BASE_IO_H
 #define AMBER_BASE_IO_H
@@ -15,7 +17,7 @@
 struct bytes;
 struct err;
 
-/* Exactly n bytes.  ERR_EOF when the end comes first (also at n = 0 read). */
+/* Exactly n bytes.  ERR_EOF when the end comes first, with how many came. */
 int	io_read_full(int fd, void *p, size_t n, struct err *e);
 int	io_pread_full(int fd, void *p, size_t n, uint64_t off, struct err *e);
 int	io_write_full(int fd, const void *p, size_t n, struct err *e);
@@ -23,15 +25,18 @@ int	io_pwrite_full(int fd, const void *p, size_t n, uint64_t off,
 	struct err *e);
 
 /* The whole file appended to out; ERR_LIMIT when out's cap is too small
- * (said before more is read), ERR_NOENT, ERR_PERM, ERR_SYS.  A folder or a
- * device is refused with ERR_ARG.  "-" is no special name. */
+ * (said before more is read), ERR_NOENT, ERR_PERM, ERR_SYS.  A folder, pipe
+ * or device is refused with ERR_ARG and without waiting for it.  On failure
+ * out is as it was.  "-" is no special name. */
 int	io_read_file(const char *path, struct bytes *out, struct err *e);
 
 /*
  * Atomic replace: a temporary file beside path, written, fsync'd, renamed
  * over it, and the folder fsync'd; on failure the temporary is removed and
  * the old file stands.  When only the folder's fsync failed the new file is
- * in place and the error says so.
+ * in place and the error says so.  A crash may leave a temporary: its name
+ * begins with ".new-" and ends with ".tmp".  mode is exact, whatever the
+ * umask.  A symbolic link is replaced, not followed.
  */
 int	io_replace_file(const char *path, const void *p, size_t n, mode_t mode,
 	struct err *e);
