@@ -9,9 +9,15 @@
  * after the one item.  It allocates nothing at all: strings are handed out
  * as pointers into the input, which must outlive them.
  *
- * Failures stick: after one every call returns it again, so a caller may
- * read a whole structure and look once.  All are ERR_FORMAT with a message
- * that gives the offset; cbor_read_fault() tells them apart.
+ * Failures stick: after one every call returns it again and leaves its
+ * outputs alone, so a caller may read a whole structure and look once (at
+ * outputs that it initialised).  All are ERR_FORMAT with a message that
+ * gives the offset; cbor_read_fault() tells them apart.
+ *
+ * A container is refused by its head already when it announces more items
+ * than the cap leaves (CBOR_FAULT_ITEMS) or than there are bytes left
+ * (CBOR_FAULT_SHORT): a count handed out is small, and true as far as can
+ * be known.
  */
 #ifndef AMBER_BASE_CBOR_READ_H
 #define AMBER_BASE_CBOR_READ_H
@@ -26,7 +32,7 @@ enum { CBOR_READ_DEPTH = 8, CBOR_READ_ITEMS = 65536 };
 
 enum cbor_fault {
 	CBOR_FAULT_NONE,
-	CBOR_FAULT_SHORT,	/* input ends inside an item */
+	CBOR_FAULT_SHORT,	/* input ends before the item does */
 	CBOR_FAULT_MALFORMED,	/* reserved or broken initial byte */
 	CBOR_FAULT_INDEFINITE,	/* indefinite length or break */
 	CBOR_FAULT_LONG_FORM,	/* not the shortest form */
@@ -41,18 +47,20 @@ enum cbor_fault {
 	CBOR_FAULT_RANGE,	/* integer or length outside what was asked */
 	CBOR_FAULT_KEY,		/* another map key than asked for */
 	CBOR_FAULT_TRAILING,	/* bytes after the item */
+	CBOR_FAULT_UNREAD,	/* end asked for before all was read */
 };
 
-enum cbor_type {
-	CBOR_TYPE_UINT,
-	CBOR_TYPE_NINT,
-	CBOR_TYPE_BYTES,
-	CBOR_TYPE_TEXT,
-	CBOR_TYPE_ARRAY,
-	CBOR_TYPE_MAP,
-	CBOR_TYPE_BOOL,
-	CBOR_TYPE_NULL,
-	CBOR_TYPE_END,		/* the container, or the whole, is read */
+enum cbor_item {
+	CBOR_ITEM_UINT,
+	CBOR_ITEM_NINT,
+	CBOR_ITEM_BYTES,
+	CBOR_ITEM_TEXT,
+	CBOR_ITEM_ARRAY,
+	CBOR_ITEM_MAP,
+	CBOR_ITEM_BOOL,
+	CBOR_ITEM_NULL,
+	CBOR_ITEM_REFUSED,	/* whatever takes it will fail */
+	CBOR_ITEM_END,		/* the one item is read, or a fault stuck */
 };
 
 /* On the caller's stack; fields are the reader's own. */
@@ -60,21 +68,26 @@ struct cbor_read {
 	const uint8_t	*p;
 	size_t		 len, off;
 	unsigned	 depth;
-	uint32_t	 items;
-	int		 fault;		/* enum cbor_fault, sticks */
+	uint32_t	 items;		/* announced so far */
+	enum cbor_fault	 fault;		/* sticks */
+	size_t		 fault_off;
+	uint64_t	 lo, hi;	/* what was asked for, for messages */
+	const char	*want;
 	struct {
 		uint64_t left;		/* items not read yet */
 		bool	 is_map;
-		bool	 at_key;
-		size_t	 key_off, key_len;	/* the last key's bytes */
+		size_t	 item_off;	/* where the current item begins */
+		size_t	 last_off;	/* the last key, SIZE_MAX for none */
+		size_t	 last_len;
 	} level[CBOR_READ_DEPTH + 1];
 };
 
 void	cbor_read_begin(struct cbor_read *r, const void *p, size_t len);
 enum cbor_fault cbor_read_fault(const struct cbor_read *r);
 
-/* The next item's type without taking it; a fault is found by the take. */
-enum cbor_type cbor_read_peek(struct cbor_read *r);
+/* The next item's type without taking it; a fault is found by the take.
+ * Ends of containers do not show: their items are counted by the caller. */
+enum cbor_item cbor_read_peek(struct cbor_read *r);
 
 int	cbor_read_uint(struct cbor_read *r, uint64_t *out, struct err *e);
 /* Also CBOR_FAULT_RANGE unless lo <= value <= hi. */
@@ -91,7 +104,8 @@ int	cbor_read_bytes_fixed(struct cbor_read *r, void *out, size_t n,
 	struct err *e);
 int	cbor_read_text(struct cbor_read *r, const char **p, size_t *n,
 	struct err *e);
-/* Enter a container; it is left by reading its last item. */
+/* Enter a container; it is left by reading its last item (an empty one at
+ * once). */
 int	cbor_read_array(struct cbor_read *r, size_t *n, struct err *e);
 int	cbor_read_map(struct cbor_read *r, size_t *pairs, struct err *e);
 /* Exactly n items or pairs; another count is CBOR_FAULT_RANGE. */
