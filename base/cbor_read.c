@@ -176,7 +176,7 @@ report(const struct cbor_read *r, struct err *e)
 		    "CBOR at byte %zu: expected %s %" PRIu64, r->fault_off,
 		    r->want, r->lo);
 	return err_set(e, ERR_FORMAT,
-	    "CBOR at byte %zu: expected %s %" PRIu64 "..%" PRIu64,
+	    "CBOR at byte %zu: expected %s %" PRIu64 " to %" PRIu64,
 	    r->fault_off, r->want, r->lo, r->hi);
 }
 
@@ -186,8 +186,12 @@ static enum cbor_fault
 classify(uint8_t initial, enum cbor_item *type, size_t *head)
 {
 	static const enum cbor_item types[] = {
-		CBOR_ITEM_UINT, CBOR_ITEM_NINT, CBOR_ITEM_BYTES,
-		CBOR_ITEM_TEXT, CBOR_ITEM_ARRAY, CBOR_ITEM_MAP,
+		CBOR_ITEM_UINT,
+		CBOR_ITEM_NINT,
+		CBOR_ITEM_BYTES,
+		CBOR_ITEM_TEXT,
+		CBOR_ITEM_ARRAY,
+		CBOR_ITEM_MAP,
 	};
 	unsigned major = initial >> 5, info = initial & 0x1f;
 
@@ -486,8 +490,8 @@ cbor_read_array_fixed(struct cbor_read *r, size_t n, struct err *e)
 
 	if (look_for(r, CBOR_ITEM_ARRAY, "an array", &t)) {
 		if (t.arg != n)
-			fault_want(r, CBOR_FAULT_RANGE, "an array of length",
-			    n, n);
+			fault_want(r, CBOR_FAULT_RANGE, "an array of length", n,
+			    n);
 		else
 			(void)take(r, &t);
 	}
@@ -524,8 +528,7 @@ cbor_read_key(struct cbor_read *r, uint64_t key, struct err *e)
 }
 
 int
-cbor_read_item(struct cbor_read *r, const uint8_t **p, size_t *n,
-    struct err *e)
+cbor_read_item(struct cbor_read *r, const uint8_t **p, size_t *n, struct err *e)
 {
 	struct token t;
 	size_t off = r->off;
@@ -547,8 +550,9 @@ int
 cbor_read_end(struct cbor_read *r, struct err *e)
 {
 	if (r->fault == CBOR_FAULT_NONE && r->level[r->depth].left > 0)
-		fault(r, r->off == r->len ? CBOR_FAULT_SHORT :
-					    CBOR_FAULT_UNREAD, r->off);
+		fault(r,
+		    r->off == r->len ? CBOR_FAULT_SHORT : CBOR_FAULT_UNREAD,
+		    r->off);
 	else if (r->off < r->len)
 		fault(r, CBOR_FAULT_TRAILING, r->off);
 	return report(r, e);

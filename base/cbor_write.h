@@ -55,8 +55,8 @@ void	cbor_write_raw(struct cbor_write *w, const void *p, size_t n);
 /* One whole item that is encoded already; asserted to be what cbor_read
  * accepts.  Its depth is not added to the writer's. */
 void	cbor_write_item(struct cbor_write *w, const void *p, size_t n);
-/* 0, ERR_LIMIT (out's cap, CBOR_READ_ITEMS) or ERR_NOMEM; asserts that all is closed.  After
- * a failure out holds what it held at the beginning. */
+/* 0, ERR_LIMIT (out's cap, CBOR_READ_ITEMS) or ERR_NOMEM; asserts that all
+ * is closed.  After a failure out holds what it held at the beginning. */
 int	cbor_write_end(struct cbor_write *w, struct err *e);
 
 /* Bytes of the head of a string or container of n: 1, 2, 3, 5 or 9. */
