@@ -30,7 +30,10 @@ struct event_base;
 enum {
 	FRAME_VERSION = 1,
 	FRAME_MAX = 4 << 20,		/* payload bytes */
+	FRAME_ROOM = 64,		/* more than the map takes of it */
 	FRAME_QUEUE_MAX = 8 << 20,	/* bytes that may wait for a peer */
+	FRAME_QUEUE_EACH = 128,		/* what a waiting frame counts for
+					 * beside its bytes on the wire */
 };
 
 struct frame_permit {
@@ -40,7 +43,8 @@ struct frame_permit {
 };
 
 struct frame_role {
-	const char			*name;	/* for messages: "worker" */
+	const char			*name;	/* the other end, for
+						 * messages: "worker" */
 	const struct frame_permit	*permits;
 	size_t				 npermits;
 };
@@ -58,14 +62,18 @@ int	frame_pair(int fds[2], struct err *e);
 
 /* ---- blocking ---- */
 
-/* Sends the whole frame.  f->fd stays the caller's.  ERR_PEER when the other
- * end is gone (no SIGPIPE). */
+/* Sends the whole frame, however long the peer takes.  f->fd stays the
+ * caller's.  ERR_PEER when the other end is gone (no SIGPIPE), ERR_LIMIT
+ * when the payload would pass FRAME_MAX (nothing was sent). */
 int	frame_send(int fd, const struct frame *f, struct err *e);
 /*
  * Receives one frame; its body lives in buf (cleared first, cap >= the
- * role's largest + 64) until buf's next use.  timeout_ms < 0 waits for ever;
- * it covers the whole frame.  A received descriptor is the caller's.
- * ERR_EOF at a clean end between frames, ERR_TIMEOUT, ERR_PEER, ERR_NOMEM.
+ * role's largest + FRAME_ROOM) until buf's next use; buf's owner wipes it.
+ * timeout_ms < 0 waits for ever; it covers the whole frame.  A received
+ * descriptor is the caller's.  ERR_TIMEOUT when no byte came: the next call
+ * may try again.  ERR_EOF at a clean end between frames.  ERR_PEER for all
+ * else that is the peer's doing, a frame unfinished at the deadline
+ * included: end it.  ERR_NOMEM.  Failing, it wipes buf and closes what came.
  */
 int	frame_recv(int fd, const struct frame_role *role, struct frame *out,
 	struct bytes *buf, int timeout_ms, struct err *e);
@@ -75,7 +83,8 @@ int	frame_recv(int fd, const struct frame_role *role, struct frame *out,
 struct frame_peer;
 
 struct frame_peer_cbs {
-	/* body is valid during the call; fd (if any) becomes the callee's. */
+	/* body is valid during the call and wiped after it; fd (if any)
+	 * becomes the callee's. */
 	void	(*on_frame)(struct frame_peer *p, const struct frame *f,
 			void *arg);
 	/* Called once, for a clean end (ERR_EOF) or a fault; nothing is
@@ -85,20 +94,32 @@ struct frame_peer_cbs {
 	void	*arg;
 };
 
-/* Takes fd over (made non-blocking, closed by free) when it succeeds.  role
- * must outlive the peer.  queue_max 0 means FRAME_QUEUE_MAX. */
+/* Takes fd over (closed by free; its flags stay as they are) when it
+ * succeeds.  role must outlive the peer.  queue_max 0 means FRAME_QUEUE_MAX. */
 int	frame_peer_new(struct frame_peer **out, struct event_base *base,
 	int fd, const struct frame_role *role,
 	const struct frame_peer_cbs *cbs, size_t queue_max, struct err *e);
-/* May be called inside the callbacks.  Drops what was not sent yet. */
+/* May be called inside the callbacks.  Drops what was not sent yet.  Sets
+ * *pp to NULL, which it may be. */
 void	frame_peer_free(struct frame_peer **pp);
-/* Queues the frame; a descriptor is duplicated at once.  Past the queue's
- * bound: ERR_LIMIT, nothing queued, and the caller ends the peer. */
+/*
+ * Sends what the socket takes at once and queues the rest; a descriptor that
+ * has to wait is duplicated.  Calls no callback.  Past the queue's bound:
+ * ERR_LIMIT, nothing queued or sent, and the caller ends the peer.  ERR_PEER
+ * when the other end is gone; what it sent before is still delivered, then
+ * on_end.  After another failure the caller ends the peer.
+ */
 int	frame_peer_send(struct frame_peer *p, const struct frame *f,
 	struct err *e);
-/* Bytes that wait for the peer. */
+/* Bytes that wait for the peer: its frames on the wire, counted whole until
+ * their last byte is sent, and FRAME_QUEUE_EACH for each. */
 size_t	frame_peer_pending(const struct frame_peer *p);
-/* Stop and go on reading (for back-pressure). */
+/* Stop and go on reading (for back-pressure), frame by frame.  While paused
+ * the peer's end is not noticed either. */
 void	frame_peer_pause(struct frame_peer *p, bool paused);
+/* Which peers are served first: a priority of the loop, 0 the highest
+ * (event_base_priority_init).  ERR_ARG if the loop has no such priority. */
+int	frame_peer_prioritise(struct frame_peer *p, int priority,
+	struct err *e);
 
 #endif
