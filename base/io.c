@@ -231,7 +231,7 @@ sync_fd(int fd)
 int
 io_sync_folder(const char *folder, struct err *e)
 {
-	int fd, r;
+	int fd = -1, r;
 
 	if ((r = open_file(folder, O_RDONLY | O_DIRECTORY, &fd, e)) != 0) {
 		err_ctx(e, "fsync of the folder");
