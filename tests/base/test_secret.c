@@ -125,7 +125,7 @@ marked(void)
 
 /* The VmFlags of the mapping that holds p, from /proc/self/smaps. */
 static void
-vm_flags(const void *p, char *out, size_t size)
+vm_flags(const void *p, char out[512])
 {
 	unsigned long from, to, at = (unsigned long)(uintptr_t)p;
 	bool is_it = false;
@@ -139,7 +139,7 @@ vm_flags(const void *p, char *out, size_t size)
 		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
 			is_it = at >= from && at < to;
 		else if (is_it && strncmp(line, "VmFlags:", 8) == 0)
-			snprintf(out, size, "%s", line + 8);
+			snprintf(out, 512, "%s", line + 8);
 	}
 	fclose(f);
 	assert_string_not_equal(out, "");
@@ -270,25 +270,25 @@ test_undumped_and_locked(void **state)
 {
 	static const size_t lens[] = { 1, 32, 4096, 5000 };
 	struct secret *s;
-	char flags[256];
+	char flags[512];
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < TEST_COUNT(lens); i++) {
 		assert_int_equal(secret_new(&s, lens[i], NULL), 0);
-		vm_flags(s->p, flags, sizeof(flags));
+		vm_flags(s->p, flags);
 		assert_non_null(strstr(flags, " dd"));
 		/* What it says of the lock is what the kernel says; the
 		 * sanitizers replace mlock(2) by nothing. */
 		if (!TEST_ASAN && !TEST_TSAN)
 			assert_int_equal(secret_is_locked(s),
 			    strstr(flags, " lo") != NULL);
-		vm_flags(s->p + lens[i] - 1, flags, sizeof(flags));
+		vm_flags(s->p + lens[i] - 1, flags);
 		assert_non_null(strstr(flags, " dd"));
 		secret_free(&s);
 	}
 	/* Ordinary memory has none of it, or the look proves nothing. */
-	vm_flags(flags, flags, sizeof(flags));
+	vm_flags(flags, flags);
 	assert_null(strstr(flags, " dd"));
 }
 
