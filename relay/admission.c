@@ -29,7 +29,8 @@ check_limits(const struct admission_limits *l, struct err *e)
 		return err_set(e, ERR_ARG, "%u permits: 1..1024 are possible",
 		    l->permits);
 	if (l->reserve_bytes > l->response_bytes)
-		return err_set(e, ERR_ARG, "one answer may take %llu bytes, "
+		return err_set(e, ERR_ARG,
+		    "one answer may take %llu bytes, "
 		    "but all together only %llu",
 		    (unsigned long long)l->reserve_bytes,
 		    (unsigned long long)l->response_bytes);
@@ -38,7 +39,7 @@ check_limits(const struct admission_limits *l, struct err *e)
 
 int
 admission_new(struct admission **out, const struct clock *clock,
-	const struct admission_limits *l, struct err *e)
+    const struct admission_limits *l, struct err *e)
 {
 	struct admission *a;
 	int r;
@@ -66,7 +67,7 @@ admission_free(struct admission **ap)
 
 int
 admission_set_limits(struct admission *a, const struct admission_limits *l,
-	struct err *e)
+    struct err *e)
 {
 	int r;
 
@@ -91,7 +92,7 @@ judge(const struct admission *a)
 	/* A lowered limit may lie below what is held. */
 	if (a->counts.response_bytes > a->limits.response_bytes ||
 	    a->limits.reserve_bytes >
-	    a->limits.response_bytes - a->counts.response_bytes)
+		a->limits.response_bytes - a->counts.response_bytes)
 		return ADMISSION_MEMORY;
 	return ADMISSION_OK;
 }

@@ -69,7 +69,7 @@ void	admission_set_closed(struct admission *a, enum admission_refusal why);
 
 /* Takes a permit and the reservation, or counts and returns the refusal. */
 enum admission_refusal admission_take(struct admission *a,
-	struct admission_permit *p);
+    struct admission_permit *p);
 /* The answer has this size (at most what is reserved, asserted). */
 void	admission_shrink(struct admission_permit *p, uint64_t bytes);
 /* The committer has let go: the permit is free, the memory stays. */

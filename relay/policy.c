@@ -73,9 +73,10 @@ prefix_parse(struct prefix *x, const char *text, struct err *e)
 	}
 	x->bits = (unsigned)bits;
 	if (has_host_bits(x))
-		return err_set(e, ERR_ARG, "\"%.60s\" has bits beyond its "
-		    "prefix length; clear them or write /%u", text,
-		    (unsigned)most);
+		return err_set(e, ERR_ARG,
+		    "\"%.60s\" has bits beyond its "
+		    "prefix length; clear them or write /%u",
+		    text, (unsigned)most);
 	snprintf(x->text, sizeof(x->text), "%s/%u", addr, x->bits);
 	return 0;
 }
@@ -164,8 +165,10 @@ int
 policy_own(struct policy *p, const char *address, struct err *e)
 {
 	if (strchr(address, '/') != NULL)
-		return err_set(e, ERR_ARG, "\"%.60s\": an own address is one "
-		    "address, not a prefix", address);
+		return err_set(e, ERR_ARG,
+		    "\"%.60s\": an own address is one "
+		    "address, not a prefix",
+		    address);
 	return prefixes_add_text(&p->own, address, e);
 }
 
@@ -185,8 +188,9 @@ address_of(const struct sockaddr *sa, bool *is_v6)
 		return ((const struct sockaddr_in6 *)(const void *)sa)
 		    ->sin6_addr.s6_addr;
 	if (sa->sa_family == AF_INET)
-		return (const uint8_t *)&((const struct sockaddr_in *)
-		    (const void *)sa)->sin_addr;
+		return (const uint8_t *)&(
+		    (const struct sockaddr_in *)(const void *)sa)
+		    ->sin_addr;
 	return NULL;
 }
 
@@ -251,7 +255,7 @@ registry_find(const uint8_t *addr, bool is_v6)
 
 enum policy_verdict
 policy_judge(const struct policy *p, const struct sockaddr *sa,
-	char why[POLICY_WHY_MAX])
+    char why[POLICY_WHY_MAX])
 {
 	static const uint8_t global_unicast[16] = { 0x20 };	/* 2000::/3 */
 	const struct registry_row *row;

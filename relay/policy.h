@@ -53,6 +53,6 @@ bool	policy_has_port(const struct policy *p, unsigned port);
 /* why names the row ("10.0.0.0/8 Private-Use (RFC 1918)"); empty if allowed.
  * Families other than inet and inet6 are denied. */
 enum policy_verdict policy_judge(const struct policy *p,
-	const struct sockaddr *sa, char why[POLICY_WHY_MAX]);
+    const struct sockaddr *sa, char why[POLICY_WHY_MAX]);
 
 #endif

@@ -15,7 +15,9 @@
 #include "relay/admission.h"
 
 static const struct admission_limits limits = {
-	.permits = 16, .response_bytes = 20 * 100, .reserve_bytes = 100,
+	.permits = 16,
+	.response_bytes = 20 * 100,
+	.reserve_bytes = 100,
 	.request_bytes = 1000,
 };
 

@@ -186,7 +186,7 @@ test_registry_order(void **state)
 			if (row[j].is_v6 == row[i].is_v6 &&
 			    row[j].bits <= row[i].bits &&
 			    registry_has_prefix(row[i].net, row[j].net,
-			    row[j].bits))
+				row[j].bits))
 				fail_msg("\"%s\" hides \"%s\"", row[j].text,
 				    row[i].text);
 }

@@ -1,0 +1,416 @@
+/*
+ * config.c - reading amberd's configuration.  Printing and reloading are in
+ * config_print.c.
+ */
+#include <assert.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/identity.h"
+#include "base/io.h"
+#include "base/units.h"
+#include "relay/config.h"
+#include "relay/config_keys.h"
+
+static void *
+field(struct config *c, const struct config_key *k)
+{
+	return (char *)c + k->offset;
+}
+
+static size_t
+number_of(const struct config_key *k)
+{
+	size_t n;
+
+	return (size_t)(k - config_keys(&n));
+}
+
+static void
+list_clear(struct config_list *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		free(l->at[i]);
+	free(l->at);
+	*l = (struct config_list){ NULL, 0 };
+}
+
+static int
+list_add(struct config_list *l, const char *value, size_t len, struct err *e)
+{
+	char **at;
+
+	if (l->n == CONFIG_LIST_MAX)
+		return err_set(e, ERR_ARG, "more than %d values",
+		    CONFIG_LIST_MAX);
+	if ((at = reallocarray(l->at, l->n + 1, sizeof(*at))) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for the config");
+	l->at = at;
+	if ((l->at[l->n] = strndup(value, len)) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for the config");
+	l->n++;
+	return 0;
+}
+
+static int
+text_set(char **at, const char *value, struct err *e)
+{
+	char *copy;
+
+	if ((copy = strdup(value)) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for the config");
+	free(*at);
+	*at = copy;
+	return 0;
+}
+
+static bool
+is_word_of(const char *words, const char *value)
+{
+	size_t n = strlen(value);
+	const char *at;
+
+	for (at = words; n > 0 && (at = strstr(at, value)) != NULL; at += n)
+		if ((at == words || at[-1] == ' ') &&
+		    (at[n] == ' ' || at[n] == '\0'))
+			return true;
+	return false;
+}
+
+static int
+number_set(uint64_t *at, const struct config_key *k, const char *value,
+    struct err *e)
+{
+	uint64_t v;
+	int r;
+
+	if (k->kind == CONFIG_SIZE)
+		r = units_parse_size(value, &v, e);
+	else if (k->kind == CONFIG_MS)
+		r = units_parse_duration_ms(value, &v, e);
+	else
+		r = units_parse_uint(value, 0, UINT64_MAX, &v, e);
+	if (r != 0)
+		return r;
+	if (v < k->lo || v > k->hi)
+		return err_set(e, ERR_ARG, "%s is out of range: %llu..%llu%s",
+		    value, (unsigned long long)k->lo, (unsigned long long)k->hi,
+		    k->kind == CONFIG_MS ? " ms" :
+			k->kind == CONFIG_SIZE ? " bytes" :
+						 "");
+	*at = v;
+	return 0;
+}
+
+static int
+word_set(struct config *c, const struct config_key *k, const char *value,
+    struct err *e)
+{
+	size_t i;
+
+	if (!is_word_of(k->words, value))
+		return err_set(e, ERR_ARG, "\"%.40s\" is none of: %s", value,
+		    k->words);
+	/* The profile is a word by name and an enum in the struct. */
+	if (k->offset != offsetof(struct config, profile))
+		return text_set(field(c, k), value, e);
+	i = strcmp(value, "production") == 0 ? CONFIG_PRODUCTION : CONFIG_DEMO;
+	c->profile = i;
+	return 0;
+}
+
+static int
+flag_set(bool *at, const char *value, struct err *e)
+{
+	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+		return err_set(e, ERR_ARG, "\"%.40s\" is neither yes nor no",
+		    value);
+	*at = value[0] == 'y';
+	return 0;
+}
+
+static int
+value_set(struct config *c, const struct config_key *k, const char *value,
+    struct err *e)
+{
+	switch (k->kind) {
+	case CONFIG_COUNT:
+	case CONFIG_SIZE:
+	case CONFIG_MS:
+		return number_set(field(c, k), k, value, e);
+	case CONFIG_FLAG:
+		return flag_set(field(c, k), value, e);
+	case CONFIG_TEXT:
+		return text_set(field(c, k), value, e);
+	case CONFIG_WORD:
+		return word_set(c, k, value, e);
+	case CONFIG_LIST:
+		return list_add(field(c, k), value, strlen(value), e);
+	}
+	return err_set(e, ERR_ARG, "no such kind of key");
+}
+
+/* A default's text: a list's values stand in one string. */
+static int
+default_set(struct config *c, const struct config_key *k, struct err *e)
+{
+	const char *at = k->demo;
+	size_t n;
+	int r = 0;
+
+	if (c->profile == CONFIG_PRODUCTION && k->production != NULL)
+		at = k->production;
+	if (k->kind != CONFIG_LIST)
+		return value_set(c, k, at, e);
+	list_clear(field(c, k));
+	for (; *at != '\0' && r == 0; at += n + strspn(at + n, " ")) {
+		n = strcspn(at, " ");
+		r = list_add(field(c, k), at, n, e);
+	}
+	return r;
+}
+
+int
+config_use_profile(struct config *c, const char *name, struct err *e)
+{
+	const struct config_key *k;
+	size_t i, n;
+	int r;
+
+	k = config_keys(&n);
+	assert(n <= CONFIG_KEYS_MAX);
+	if ((r = word_set(c, config_keys_find("profile"), name, e)) != 0) {
+		err_ctx(e, "profile");
+		return r;
+	}
+	for (i = 0; i < n; i++)
+		if (k[i].offset != offsetof(struct config, profile) &&
+		    !c->is_given[i] && (r = default_set(c, &k[i], e)) != 0)
+			return r;
+	return 0;
+}
+
+int
+config_new(struct config **out, struct err *e)
+{
+	struct config *c;
+	int r;
+
+	if ((c = calloc(1, sizeof(*c))) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for the config");
+	if ((r = config_use_profile(c, "demo", e)) != 0) {
+		config_free(&c);
+		return r;
+	}
+	*out = c;
+	return 0;
+}
+
+void
+config_free(struct config **cp)
+{
+	const struct config_key *k;
+	size_t i, n;
+
+	if (*cp == NULL)
+		return;
+	k = config_keys(&n);
+	for (i = 0; i < n; i++) {
+		if (k[i].kind == CONFIG_LIST)
+			list_clear(field(*cp, &k[i]));
+		else if (k[i].kind == CONFIG_TEXT ||
+		    (k[i].kind == CONFIG_WORD &&
+			k[i].offset != offsetof(struct config, profile)))
+			free(*(char **)field(*cp, &k[i]));
+	}
+	free(*cp);
+	*cp = NULL;
+}
+
+static int
+unknown_key(const char *name, struct err *e)
+{
+	const char *near = config_keys_nearest(name);
+
+	if (near != NULL)
+		return err_set(e, ERR_ARG,
+		    "unknown key \"%.40s\"; did you "
+		    "mean \"%s\"?",
+		    name, near);
+	return err_set(e, ERR_ARG,
+	    "unknown key \"%.40s\"; amberd "
+	    "--print-config shows all",
+	    name);
+}
+
+/* What one pass over a text knows. */
+struct load {
+	struct config	*c;
+	struct err	 fail;			/* the first */
+	bool		 is_seen[CONFIG_KEYS_MAX];	/* in this text */
+	bool		 profile_only;
+};
+
+static int
+load_key(struct load *l, const char *name, const char *value)
+{
+	const struct config_key *k = config_keys_find(name);
+	size_t i;
+	int r;
+
+	if (k == NULL)
+		return unknown_key(name, &l->fail);
+	i = number_of(k);
+	if (l->is_seen[i] && k->kind != CONFIG_LIST)
+		return err_set(&l->fail, ERR_ARG, "\"%s\" is given twice",
+		    name);
+	if (k->kind == CONFIG_LIST && !l->is_seen[i])
+		list_clear(field(l->c, k));
+	l->is_seen[i] = l->c->is_given[i] = true;
+	if (k->kind == CONFIG_LIST && value[0] == '\0')
+		return 0;
+	if ((r = value_set(l->c, k, value, &l->fail)) != 0)
+		err_ctx(&l->fail, "%s", name);
+	return r;
+}
+
+/* inih's handler: 0 is an error, whose line inih then returns. */
+static int
+load_on_pair(void *arg, const char *section, const char *name,
+    const char *value)
+{
+	struct load *l = arg;
+
+	if (l->fail.code != 0)
+		return 1;	/* only the first counts */
+	if (l->profile_only) {
+		if (strcmp(name, "profile") != 0 || section[0] != '\0')
+			return 1;
+		return config_use_profile(l->c, value, &l->fail) == 0;
+	}
+	if (section[0] != '\0') {
+		err_set(&l->fail, ERR_ARG,
+		    "section [%.40s]: keys stand "
+		    "without sections",
+		    section);
+		return 0;
+	}
+	return load_key(l, name, value) == 0;
+}
+
+/* What inih would take without a word: long lines, NULs, and lines that
+ * begin with a blank, which it appends to the key before. */
+static int
+check_lines(const char *text, size_t n, struct err *e)
+{
+	const char *at = text, *end = text + n, *nl;
+	unsigned line = 1;
+	size_t len;
+
+	if (memchr(text, '\0', n) != NULL)
+		return err_set(e, ERR_ARG, "a NUL byte: this is no text");
+	for (; at < end; at += len + 1, line++) {
+		nl = memchr(at, '\n', (size_t)(end - at));
+		len = (size_t)((nl == NULL ? end : nl) - at);
+		if (len > CONFIG_LINE_MAX)
+			return err_set(e, ERR_ARG,
+			    "line %u: %zu bytes; at "
+			    "most %d are possible (repeat the key for a list)",
+			    line, len, CONFIG_LINE_MAX);
+		if (len > 0 && (*at == ' ' || *at == '\t') &&
+		    at[strspn(at, " \t\r")] != '\n' &&
+		    strspn(at, " \t\r") < len)
+			return err_set(e, ERR_ARG,
+			    "line %u: begins with a "
+			    "blank",
+			    line);
+	}
+	return 0;
+}
+
+static int
+load_pass(struct config *c, const char *text, bool profile_only, struct err *e)
+{
+	struct load l = { .c = c, .profile_only = profile_only };
+	int line;
+
+	line = ini_parse_string(text, load_on_pair, &l);
+	if (line == 0)
+		return 0;
+	if (line < 0)
+		return err_set(e, ERR_NOMEM, "no memory for the config");
+	if (l.fail.code == 0 && profile_only)
+		return 0;	/* the second pass says it */
+	if (l.fail.code == 0)
+		return err_set(e, ERR_ARG, "line %d: not \"key = value\"",
+		    line);
+	if (e != NULL)
+		*e = l.fail;
+	err_ctx(e, "line %d", line);
+	return l.fail.code;
+}
+
+int
+config_load_text(struct config *c, const char *text, size_t n, struct err *e)
+{
+	char *copy;
+	int r;
+
+	if ((r = check_lines(text, n, e)) != 0)
+		return r;
+	if ((copy = strndup(text, n)) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for the config");
+	if ((r = load_pass(c, copy, true, e)) == 0)
+		r = load_pass(c, copy, false, e);
+	free(copy);
+	return r;
+}
+
+int
+config_load_file(struct config *c, const char *path, struct err *e)
+{
+	struct bytes text = BYTES_INIT(CONFIG_FILE_MAX);
+	int r;
+
+	if ((r = io_read_file(path, &text, e)) == 0)
+		r = config_load_text(c,
+		    text.p == NULL ? "" : (const char *)text.p, text.len, e);
+	if (r != 0)
+		err_ctx(e, "config %s", path);
+	bytes_free(&text);
+	return r;
+}
+
+int
+config_set(struct config *c, const char *assignment, struct err *e)
+{
+	const struct config_key *k;
+	const char *eq = strchr(assignment, '=');
+	char name[64];
+	size_t n;
+	int r;
+
+	if (eq == NULL || eq == assignment ||
+	    (n = (size_t)(eq - assignment)) >= sizeof(name))
+		return err_set(e, ERR_ARG, "\"%.60s\" is not key=value",
+		    assignment);
+	memcpy(name, assignment, n);
+	name[n] = '\0';
+	if ((k = config_keys_find(name)) == NULL)
+		return unknown_key(name, e);
+	if (k->offset == offsetof(struct config, profile))
+		return config_use_profile(c, eq + 1, e);
+	c->is_given[number_of(k)] = true;
+	if (k->kind == CONFIG_LIST && eq[1] == '\0') {
+		list_clear(field(c, k));
+		return 0;
+	}
+	if ((r = value_set(c, k, eq + 1, e)) != 0)
+		err_ctx(e, "%s", name);
+	return r;
+}

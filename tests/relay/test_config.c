@@ -1,0 +1,358 @@
+/*
+ * test_config.c - texts that load and texts that are refused with their
+ * line, profiles, flags, a print that loads again, and SIGHUP's part.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/test_util.h"
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "relay/config.h"
+#include "relay/config_keys.h"
+
+#define Z44	"zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
+#define Z176	Z44 Z44 Z44 Z44
+
+static const struct { const char *name, *text, *want; } rows[] = {
+	{ "empty", "", NULL },
+	{ "comments", "; one\n# two\n\n", NULL },
+	{ "no last newline", "permits = 8", NULL },
+	{ "carriage returns", "permits = 8\r\n", NULL },
+	{ "180 bytes", "user=" Z176 "\n", "line 1: 181 bytes" },
+	{ "unknown key", "\npermit = 8\n",
+	    "line 2: unknown key \"permit\"; did you mean \"permits\"?" },
+	{ "unlike any", "frobnicate = 8\n", "--print-config shows all" },
+	{ "twice", "permits = 8\nfields = 9\npermits = 8\n",
+	    "line 3: \"permits\" is given twice" },
+	{ "no value", "permits\n", "line 1: not \"key = value\"" },
+	{ "section", "[relay]\npermits = 8\n", "line 2: section [relay]" },
+	{ "low", "permits = 0\n", "line 1: permits: 0 is out of range" },
+	{ "lowest", "permits = 1\n", NULL },
+	{ "highest", "permits = 1024\n", NULL },
+	{ "high", "permits = 1025\n", "out of range: 1..1024" },
+	{ "not a number", "permits = many\n", "line 1: permits:" },
+	{ "size", "response_body = 1MiB\n", NULL },
+	{ "size too large", "response_body = 1GiB\n", "bytes" },
+	{ "duration", "fetch = 5m\n", NULL },
+	{ "duration too long", "fetch = 301s\n", " ms" },
+	{ "word", "mode = medium\n", "none of: light full" },
+	{ "part of a word", "mode = ligh\n", "none of: light full" },
+	{ "two words", "mode = light full\n", "none of" },
+	{ "flag", "log_json = true\n", "neither yes nor no" },
+	{ "profile", "profile = prod\n", "none of: demo production" },
+	{ "continued", "listen = 127.0.0.1:1\n  127.0.0.1:2\n",
+	    "line 2: begins with a blank" },
+	{ "blank line", "permits = 8\n  \n", NULL },
+	{ "first fault wins", "permits = 0\nfields = 0\n", "line 1" },
+};
+
+static struct config *
+new_config(void)
+{
+	struct config *c;
+
+	assert_int_equal(config_new(&c, NULL), 0);
+	return c;
+}
+
+static int
+load(struct config *c, const char *text, struct err *e)
+{
+	return config_load_text(c, text, strlen(text), e);
+}
+
+static void
+test_texts(void **state)
+{
+	struct config *c;
+	struct err e;
+	size_t i;
+	int r;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(rows); i++) {
+		c = new_config();
+		err_clear(&e);
+		r = load(c, rows[i].text, &e);
+		if ((r == 0) != (rows[i].want == NULL))
+			fail_msg("%s: %d %s", rows[i].name, r, e.msg);
+		if (rows[i].want != NULL)
+			test_err_is(&e, ERR_ARG, rows[i].want);
+		config_free(&c);
+	}
+}
+
+static void
+test_line_cap(void **state)
+{
+	char text[CONFIG_LINE_MAX + 2] = "user=";
+	struct config *c = new_config();
+
+	(void)state;
+	memset(text + 5, 'z', CONFIG_LINE_MAX - 5);
+	assert_int_equal(load(c, text, NULL), 0);
+	assert_int_equal(strlen(c->user), CONFIG_LINE_MAX - 5);
+	text[CONFIG_LINE_MAX] = 'z';
+	assert_int_equal(load(c, text, NULL), ERR_ARG);
+	assert_int_equal(config_load_text(c, "permits = 8\0x", 13, NULL),
+	    ERR_ARG);
+	config_free(&c);
+}
+
+static void
+test_list_cap(void **state)
+{
+	struct bytes text = BYTES_INIT(1 << 20);
+	struct config *c = new_config();
+	struct err e;
+	int i;
+
+	(void)state;
+	for (i = 0; i < CONFIG_LIST_MAX; i++)
+		assert_int_equal(bytes_append_str(&text, "allow = ::1\n", NULL),
+		    0);
+	assert_int_equal(config_load_text(c, (char *)text.p, text.len, NULL),
+	    0);
+	assert_int_equal(c->allow.n, CONFIG_LIST_MAX);
+	assert_int_equal(bytes_append_str(&text, "allow = ::1\n", NULL), 0);
+	assert_int_equal(config_load_text(c, (char *)text.p, text.len, &e),
+	    ERR_ARG);
+	test_err_is(&e, ERR_ARG, "line 257: allow: more than 256 values");
+	bytes_free(&text);
+	config_free(&c);
+}
+
+static void
+test_profiles(void **state)
+{
+	struct config *c = new_config();
+
+	(void)state;
+	assert_int_equal(c->profile, CONFIG_DEMO);
+	assert_string_equal(c->mode, "light");
+	assert_int_equal(c->permits, 16);
+	assert_int_equal(c->redact.n, 3);
+	assert_string_equal(c->redact.at[2], "Set-Cookie");
+	assert_int_equal(config_check(c, NULL), 0);
+	/* The profile counts wherever it stands, and what is given stays. */
+	assert_int_equal(load(c, "steps = 7\nprofile = production\n", NULL), 0);
+	assert_int_equal(c->profile, CONFIG_PRODUCTION);
+	assert_int_equal(c->steps, 7);
+	assert_int_equal(c->segments, 96);
+	assert_int_equal(c->epoch_ms, 24 * 3600 * 1000);
+	assert_string_equal(c->mode, "full");
+	assert_int_equal(config_check(c, NULL), ERR_ARG); /* no origin */
+	assert_int_equal(config_set(c, "origin=relay.example/1", NULL), 0);
+	assert_int_equal(config_check(c, NULL), 0);
+	assert_int_equal(config_set(c, "profile=demo", NULL), 0);
+	assert_int_equal(c->steps, 7);
+	assert_int_equal(c->segments, 8);
+	assert_string_equal(c->origin, "relay.example/1");
+	config_free(&c);
+}
+
+static void
+test_lists(void **state)
+{
+	struct config *c = new_config();
+
+	(void)state;
+	assert_int_equal(load(c, "redact = X-Key\nredact = X-Other\n", NULL),
+	    0);
+	assert_int_equal(c->redact.n, 2);
+	assert_string_equal(c->redact.at[0], "X-Key");
+	assert_int_equal(load(c, "redact =\n", NULL), 0);
+	assert_int_equal(c->redact.n, 0);
+	assert_int_equal(config_set(c, "redact=A", NULL), 0);
+	assert_int_equal(config_set(c, "redact=B", NULL), 0);
+	assert_int_equal(c->redact.n, 2);
+	assert_int_equal(config_set(c, "redact=", NULL), 0);
+	assert_int_equal(c->redact.n, 0);
+	config_free(&c);
+}
+
+static const struct { const char *flag, *want; } flags[] = {
+	{ "permits=9", NULL },
+	{ "permits", "is not key=value" },
+	{ "=9", "is not key=value" },
+	{ "permits=", "permits:" },
+	{ "permts=9", "did you mean \"permits\"" },
+	{ "profile=x", "profile: \"x\"" },
+};
+
+static void
+test_flags(void **state)
+{
+	struct config *c = new_config();
+	struct err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(flags); i++) {
+		err_clear(&e);
+		if (config_set(c, flags[i].flag, &e) != 0)
+			test_err_is(&e, ERR_ARG, flags[i].want);
+		else
+			assert_null(flags[i].want);
+	}
+	assert_int_equal(c->permits, 9);
+	config_free(&c);
+}
+
+static const struct { const char *flag, *want; } contradictions[] = {
+	{ "origin=Upper", "origin" },
+	{ "listen=", "listen" },
+	{ "allowed_ports=", "allowed_ports" },
+	{ "response_memory=1MiB", "response_memory" },
+	{ "request_memory=1KiB", "request_memory" },
+	{ "dns=60s", "dns" },
+	{ "milestone=33", "milestone" },
+};
+
+static void
+test_check(void **state)
+{
+	struct config *c;
+	struct err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(contradictions); i++) {
+		c = new_config();
+		assert_int_equal(config_set(c, contradictions[i].flag, NULL),
+		    0);
+		assert_int_equal(config_check(c, &e), ERR_ARG);
+		test_err_is(&e, ERR_ARG, contradictions[i].want);
+		config_free(&c);
+	}
+}
+
+static char *
+printed(const struct config *c)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	assert_non_null(f);
+	config_print(c, f);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+/* What --print-config says loads to the same, for both profiles and for
+ * values far from the defaults. */
+static void
+test_print(void **state)
+{
+	static const char *const texts[] = { "", "profile = production\n",
+		"fetch = 1500ms\nresponse_body = 1025\nallow = fd00::/8\n"
+		"allow = 10.0.0.0/8\nredact =\nlog_json = yes\nuser = x\n" };
+	struct config *c, *again;
+	char *one, *two;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(texts); i++) {
+		c = new_config();
+		again = new_config();
+		assert_int_equal(load(c, texts[i], NULL), 0);
+		one = printed(c);
+		assert_int_equal(load(again, one, NULL), 0);
+		two = printed(again);
+		assert_string_equal(one, two);
+		free(one);
+		free(two);
+		config_free(&c);
+		config_free(&again);
+	}
+}
+
+static void
+test_reload(void **state)
+{
+	struct config *c = new_config(), *fresh = new_config();
+	struct bytes refused = BYTES_INIT(4096);
+
+	(void)state;
+	assert_int_equal(load(fresh,
+			     "permits = 3\nallow = ::1\nmode = full\n"
+			     "log_level = debug\nlisten = 127.0.0.1:9\n",
+			     NULL),
+	    0);
+	assert_int_equal(config_reload(c, fresh, &refused, NULL), 0);
+	assert_int_equal(c->permits, 3);
+	assert_int_equal(c->allow.n, 1);
+	assert_string_equal(c->log_level, "debug");
+	assert_string_equal(c->mode, "light");
+	assert_string_equal(c->listen.at[0], "127.0.0.1:8440");
+	assert_int_equal(bytes_terminate(&refused, NULL), 0);
+	assert_string_equal((char *)refused.p, "listen\nmode\n");
+	bytes_free(&refused);
+	config_free(&c);
+	config_free(&fresh);
+}
+
+/* Each key's texts are complete and its defaults load by themselves. */
+static void
+test_table(void **state)
+{
+	const struct config_key *k;
+	struct config *c = new_config();
+	char flag[256];
+	size_t i, n;
+
+	(void)state;
+	k = config_keys(&n);
+	assert_true(n > 30 && n <= CONFIG_KEYS_MAX);
+	for (i = 0; i < n; i++) {
+		assert_ptr_equal(config_keys_find(k[i].name), &k[i]);
+		assert_true(strlen(k[i].text) > 10);
+		assert_int_equal(k[i].text[strlen(k[i].text) - 1], '.');
+		snprintf(flag, sizeof(flag), "%s=%s", k[i].name, k[i].demo);
+		assert_int_equal(config_set(c, flag, NULL), 0);
+	}
+	config_free(&c);
+}
+
+static void
+test_file(void **state)
+{
+	char *path = test_path(*state, "amber.conf");
+	struct config *c = new_config();
+	struct err e;
+
+	assert_int_equal(config_load_file(c, path, &e), ERR_NOENT);
+	test_err_is(&e, ERR_NOENT, path);
+	test_file_write(path, "permits = x\n", 12);
+	assert_int_equal(config_load_file(c, path, &e), ERR_ARG);
+	test_err_is(&e, ERR_ARG, "amber.conf: line 1: permits");
+	test_file_write(path, "", 0);
+	assert_int_equal(config_load_file(c, path, &e), 0);
+	free(path);
+	config_free(&c);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_line_cap),
+		cmocka_unit_test(test_list_cap),
+		cmocka_unit_test(test_profiles),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test_setup_teardown(test_file, test_folder_setup,
+		    test_folder_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
