@@ -2,6 +2,7 @@
  * test_redact.c - what is replaced and, above all, that nothing secret is
  * left and nothing else changed.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/test_util.h"
@@ -25,7 +26,7 @@ static const struct { const char *name, *in, *want; } rows[] = {
 	{ "blank before colon", "Cookie : x\r\n",
 	    "Cookie : amber-redacted length=1\r\n" },
 	{ "folded", "Cookie: a\r\n b\r\n\tc\r\nX: y\r\n\r\n",
-	    "Cookie: amber-redacted length=8\r\nX: y\r\n\r\n" },
+	    "Cookie: amber-redacted length=9\r\nX: y\r\n\r\n" },
 	{ "folded from the start", "Cookie:\r\n secret\r\nX: y\r\n",
 	    "Cookie:\r\n amber-redacted length=6\r\nX: y\r\n" },
 	{ "bare line feeds", "Cookie: ab\nX: y\n\n",
