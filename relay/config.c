@@ -75,6 +75,8 @@ is_word_of(const char *words, const char *value)
 	size_t n = strlen(value);
 	const char *at;
 
+	if (strchr(value, ' ') != NULL)
+		return false;
 	for (at = words; n > 0 && (at = strstr(at, value)) != NULL; at += n)
 		if ((at == words || at[-1] == ' ') &&
 		    (at[n] == ' ' || at[n] == '\0'))

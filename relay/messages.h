@@ -79,7 +79,7 @@ struct message_epoch {
 struct message_generator {
 	struct message_text	phase;
 	uint64_t		done, total;	/* hashes */
-	uint64_t		rate_mhps;	/* thousandths of a hash a second */
+	uint64_t		rate_mhps;	/* 1/1000 hash/s */
 	uint64_t		eta_s, elapsed_s;
 	uint64_t		restarts, recheck_errors;
 };
