@@ -273,7 +273,7 @@ int
 identity_load(const char *path, struct identity **out, struct err *e)
 {
 	struct secret *line = NULL;
-	size_t n;
+	size_t n = 0;
 	int fd, r;
 
 	/* Not to hang where the name is a FIFO's. */
