@@ -87,7 +87,7 @@ int	archive_publish(struct archive *a, const uint8_t *cose, size_t n,
 /*
  * Queues a capture of an epoch.  c and all it points to is borrowed, unchanged,
  * until cb is called, which happens exactly once.  ERR_LIMIT: the queue is
- * full; ERR_STATE: no such epoch, or its key is forgotten, or closing;
+ * full; ERR_PHASE: no such epoch, or its key is forgotten, or closing;
  * ERR_ARG: a field; then cb is not called.
  */
 int	archive_append(struct archive *a, uint64_t epoch,

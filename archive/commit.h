@@ -6,7 +6,7 @@
  * "Commit".  Whatever could leave the disk in doubt (a failed sync, a failed
  * cut back, a signer that refuses after the sync) is fatal: the hook, which
  * by default ends the process with status 74, is called, and should it
- * return, the committer never touches a file again (ERR_STATE).
+ * return, the committer never touches a file again (ERR_PHASE).
  */
 #ifndef AMBER_ARCHIVE_COMMIT_H
 #define AMBER_ARCHIVE_COMMIT_H
@@ -72,7 +72,7 @@ int	commit_close(struct commit **cp, bool is_clean, struct err *e);
 /*
  * Appends n entries (1..COMMIT_BATCH_RECORDS) as one batch.  0: durable,
  * signed, receipts filled.  ERR_SYS: nothing of it was kept, the file is as
- * before (err.sys ENOSPC or EDQUOT: no room); ERR_STATE: fatal, or no epoch
+ * before (err.sys ENOSPC or EDQUOT: no room); ERR_PHASE: fatal, or no epoch
  * has begun.
  */
 int	commit_batch(struct commit *c, struct commit_entry *const *v,

@@ -16,7 +16,7 @@ static const struct { int code; const char *name; } names[] = {
 	{ ERR_AUTH, "auth" },		{ ERR_EXIST, "exist" },
 	{ ERR_NOENT, "noent" },		{ ERR_PERM, "perm" },
 	{ ERR_TIMEOUT, "timeout" },	{ ERR_AGAIN, "again" },
-	{ ERR_CANCEL, "cancel" },	{ ERR_STATE, "state" },
+	{ ERR_CANCEL, "cancel" },	{ ERR_PHASE, "phase" },
 	{ ERR_UNSUPPORTED, "unsupported" }, { ERR_LOCKED, "locked" },
 	{ ERR_CORRUPT, "corrupt" },	{ ERR_PEER, "peer" },
 	{ ERR_CRYPTO, "crypto" },

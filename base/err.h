@@ -25,7 +25,7 @@ enum {
 	ERR_TIMEOUT = -11,	/* a deadline passed */
 	ERR_AGAIN = -12,	/* nothing now; try again after an event */
 	ERR_CANCEL = -13,	/* stopped by request (signal, close) */
-	ERR_STATE = -14,	/* not possible in the present state */
+	ERR_PHASE = -14,	/* not possible in the present state */
 	ERR_UNSUPPORTED = -15,	/* this build or machine cannot do it */
 	ERR_LOCKED = -16,	/* another process holds the lock */
 	ERR_CORRUPT = -17,	/* stored data contradicts itself */

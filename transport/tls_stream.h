@@ -45,7 +45,7 @@ int	tls_stream_new(struct tls_stream **out, struct tls_context *ctx,
 void	tls_stream_free(struct tls_stream **sp);
 
 /* Ciphertext from the network; *used may be less than n (0 when full): feed
- * the rest after reading.  ERR_STATE after feed_eof(), a stream's failure. */
+ * the rest after reading.  ERR_PHASE after feed_eof(), a stream's failure. */
 int	tls_stream_feed(struct tls_stream *s, const void *p, size_t n,
 	size_t *used, struct err *e);
 /* The network ended; what was fed before can still be read. */

@@ -20,7 +20,7 @@ test_names(void **state)
 		{ ERR_EXIST, "exist" },		{ ERR_NOENT, "noent" },
 		{ ERR_PERM, "perm" },		{ ERR_TIMEOUT, "timeout" },
 		{ ERR_AGAIN, "again" },		{ ERR_CANCEL, "cancel" },
-		{ ERR_STATE, "state" },		{ ERR_LOCKED, "locked" },
+		{ ERR_PHASE, "phase" },		{ ERR_LOCKED, "locked" },
 		{ ERR_CORRUPT, "corrupt" },	{ ERR_PEER, "peer" },
 		{ ERR_CRYPTO, "crypto" },	{ 1, "unknown" },
 		{ ERR_UNSUPPORTED, "unsupported" }, { -1000, "unknown" },
