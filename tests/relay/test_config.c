@@ -249,8 +249,8 @@ static void
 test_print(void **state)
 {
 	static const char *const texts[] = { "", "profile = production\n",
-		"fetch = 1500ms\nresponse_body = 1025\nallow = fd00::/8\n"
-		"allow = 10.0.0.0/8\nredact =\nlog_json = yes\nuser = x\n" };
+		("fetch = 1500ms\nresponse_body = 1025\nallow = fd00::/8\n"
+		"allow = 10.0.0.0/8\nredact =\nlog_json = yes\nuser = x\n") };
 	struct config *c, *again;
 	char *one, *two;
 	size_t i;
