@@ -23,7 +23,7 @@
  * stays readable; CONNECT has no body and ends with its head, so what follows
  * (the tunnel) is left over.
  *
- * Memory: the head and the trailers (both kept raw, at most their caps), 40
+ * Memory: the head and the trailers (both kept raw, at most their caps), 32
  * bytes a field; no body byte.  Nothing is wiped, save what struct bytes
  * wipes: heads.
  */
@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transport/http_fault.h"
 #include "transport/http_head.h"
 
 struct err;
@@ -56,34 +57,10 @@ enum http_framing {
 	HTTP_UNTIL_CLOSE,	/* responses only; http_parser_eof() ends it */
 };
 
-enum http_fault {
-	HTTP_OK,
-	HTTP_BAD_START,		/* not a start line of HTTP at all */
-	HTTP_BAD_VERSION,	/* HTTP, but neither 1.0 nor 1.1 */
-	HTTP_BAD_METHOD,	/* a method nobody here knows */
-	HTTP_BAD_FIELD,		/* a malformed header or trailer field */
-	HTTP_BAD_LENGTH,	/* Content-Length malformed, or more than one */
-	HTTP_BAD_CODING,	/* Transfer-Encoding other than one chunked */
-	HTTP_BAD_FRAMING,	/* Content-Length and Transfer-Encoding */
-	HTTP_BAD_CHUNK,		/* malformed chunk */
-	HTTP_BIG_START,		/* start line over its cap */
-	HTTP_BIG_HEAD,		/* head over its cap */
-	HTTP_BIG_COUNT,		/* more fields than its cap */
-	HTTP_BIG_FIELD,		/* one header field over its cap */
-	HTTP_BIG_CHUNKING,	/* chunk lines over their cap */
-	HTTP_BIG_TRAILERS,	/* trailer section over its cap */
-	HTTP_BIG_TRAILER,	/* a trailer field, or their count, over cap */
-	HTTP_BIG_BODY,		/* body over its cap */
-	HTTP_MANY_INTERIMS,	/* a sixth 1xx */
-	HTTP_UPGRADED,		/* 101 */
-	HTTP_INCOMPLETE,	/* end of file inside a message */
-	HTTP_SINK_FAILED,	/* on_body said no, or no memory */
-	HTTP_FAULTS		/* how many there are */
-};
-
 enum { HTTP_INTERIMS_MAX = 5 };
 
 struct http_limits {
+	/* all but body and fields at least 2 */
 	size_t	 start;		/* bytes of the start line, with its CRLF */
 	size_t	 head;		/* bytes of a head with its empty line, and
 				 * of empty lines before it */
@@ -155,12 +132,5 @@ int	http_parser_eof(struct http_parser *p, enum http_event *ev,
 bool	http_parser_is_begun(const struct http_parser *p);
 const struct http_message *http_parser_message(const struct http_parser *p);
 enum http_fault http_parser_fault(const struct http_parser *p);
-
-/* "bad-field", ...: static, for logs and tests. */
-const char *http_parser_fault_name(enum http_fault f);
-/* The RFC 9209 error token of a faulty response ("http_protocol_error"). */
-const char *http_parser_fault_token(enum http_fault f);
-/* The status that answers a faulty request (400, 413, 414, 431, 501). */
-unsigned http_parser_fault_status(enum http_fault f);
 
 #endif

@@ -1,0 +1,659 @@
+/*
+ * http_parser.c - heads and chunks go through llhttp; where a head, a line or
+ * a trailer section ends, how a body is framed, and every cap are decided
+ * here, byte by byte, so that cutting the input elsewhere changes nothing.
+ *
+ * It must not act on a message (no policy, no forwarding), and never gives
+ * llhttp a byte beyond the section it is in.
+ */
+#include <assert.h>
+#include <llhttp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "transport/http_head.h"
+#include "transport/http_parser.h"
+#include "transport/http_section.h"
+
+enum phase { PH_HEAD, PH_BODY, PH_TRAILERS, PH_DONE };
+
+struct http_parser {
+	llhttp_t		 ll;
+	struct http_limits	 limits;
+	struct http_sink	 sink;
+	enum http_kind		 kind;
+	enum phase		 phase;
+	enum http_fault		 fault;
+	int			 fault_code;	/* ERR_*, with fault */
+	bool			 answers_head;
+	bool			 is_stale;	/* holds an interim head */
+	bool			 blank_cr;	/* CR of an empty line before */
+	bool			 last_chunk;
+	bool			 is_complete;	/* llhttp agrees */
+	unsigned		 interims;
+	size_t			 blank;		/* bytes of such lines */
+	size_t			 chunking;	/* bytes of chunk lines */
+	uint64_t		 left;		/* of the body or of a chunk */
+	size_t			 got;		/* body bytes of a call */
+	struct err		*e;		/* of the feed under way */
+	struct http_section	 head, trail;
+	struct http_message	 m;
+};
+
+static int
+parser_on_headers(llhttp_t *ll)
+{
+	struct http_parser *p = ll->data;
+
+	p->is_complete = true;
+	return HPE_PAUSED;
+}
+
+static int
+parser_fail(struct http_parser *p, enum http_fault f, int code, struct err *e)
+{
+	p->fault = f;
+	p->fault_code = code;
+	return err_set(e, code, "HTTP %s: %s",
+	    p->kind == HTTP_REQUESTS ? "request" : "response",
+	    http_fault_name(f));
+}
+
+/* Body bytes; counts before it gives them away. */
+static int
+parser_deliver(struct http_parser *p, const uint8_t *at, size_t n)
+{
+	int r;
+
+	p->got += n;
+	p->left -= n;
+	p->m.body += n;
+	if (n == 0 || p->sink.on_body == NULL)
+		return 0;
+	if ((r = p->sink.on_body(at, n, p->sink.arg, p->e)) == 0)
+		return 0;
+	p->fault = HTTP_SINK_FAILED;
+	p->fault_code = r;
+	return r;
+}
+
+static int
+parser_on_body(llhttp_t *ll, const char *at, size_t n)
+{
+	struct http_parser *p = ll->data;
+
+	return parser_deliver(p, (const uint8_t *)at, n) == 0 ? 0 : HPE_USER;
+}
+
+static int
+parser_on_chunk(llhttp_t *ll)
+{
+	struct http_parser *p = ll->data;
+
+	if (ll->content_length > p->limits.body - p->m.body) {
+		(void)parser_fail(p, HTTP_BIG_BODY, ERR_LIMIT, p->e);
+		return -1;
+	}
+	p->left = ll->content_length;
+	if (p->left > 0)
+		return 0;
+	p->last_chunk = true;
+	return HPE_PAUSED;
+}
+
+static int
+parser_on_complete(llhttp_t *ll)
+{
+	struct http_parser *p = ll->data;
+
+	p->is_complete = true;
+	return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+	.on_headers_complete = parser_on_headers,
+	.on_body = parser_on_body,
+	.on_chunk_header = parser_on_chunk,
+	.on_message_complete = parser_on_complete,
+};
+
+void
+http_limits_init(struct http_limits *l)
+{
+	l->start = 64 * 1024;
+	l->head = 64 * 1024;
+	l->fields = 128;
+	l->field = 64 * 1024;
+	l->chunking = 1024 * 1024;
+	l->trailers = 64 * 1024;
+	l->body = 10 * 1024 * 1024;
+}
+
+/* Everything but what spans interim heads. */
+static void
+parser_restart(struct http_parser *p)
+{
+	llhttp_init(&p->ll,
+	    p->kind == HTTP_REQUESTS ? HTTP_REQUEST : HTTP_RESPONSE, &settings);
+	p->ll.data = p;
+	http_section_clear(&p->head);
+	http_section_clear(&p->trail);
+	memset(&p->m, 0, sizeof(p->m));
+	p->m.kind = p->kind;
+	p->m.method = "";
+	p->m.target = p->m.reason = "";
+	p->is_stale = false;
+}
+
+int
+http_parser_new(struct http_parser **out, enum http_kind kind,
+    const struct http_limits *limits, const struct http_sink *sink,
+    struct err *e)
+{
+	struct http_parser *p;
+
+	if ((p = calloc(1, sizeof(*p))) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for an HTTP parser");
+	p->kind = kind;
+	p->limits = *limits;
+	if (sink != NULL)
+		p->sink = *sink;
+	http_section_init(&p->head, limits->head);
+	http_section_init(&p->trail, limits->trailers);
+	http_parser_next(p, false);
+	*out = p;
+	return 0;
+}
+
+void
+http_parser_free(struct http_parser **pp)
+{
+	struct http_parser *p = *pp;
+
+	if (p == NULL)
+		return;
+	http_section_free(&p->head);
+	http_section_free(&p->trail);
+	free(p);
+	*pp = NULL;
+}
+
+void
+http_parser_next(struct http_parser *p, bool answers_head)
+{
+	parser_restart(p);
+	p->phase = PH_HEAD;
+	p->fault = HTTP_OK;
+	p->fault_code = 0;
+	p->answers_head = answers_head;
+	p->blank_cr = false;
+	p->last_chunk = p->is_complete = false;
+	p->interims = 0;
+	p->blank = p->chunking = 0;
+	p->left = 0;
+}
+
+/* A method that llhttp knows, but not for HTTP (ICE, RTSP). */
+static bool
+parser_is_foreign_method(const struct http_parser *p)
+{
+	return p->kind == HTTP_REQUESTS && p->ll.method >= HTTP_SOURCE &&
+	    p->ll.method <= HTTP_FLUSH;
+}
+
+/* What llhttp's complaint means, which depends on where it was made. */
+static enum http_fault
+parser_translate(const struct http_parser *p)
+{
+	const unsigned flags = p->ll.flags;
+
+	if (p->phase == PH_BODY)
+		return HTTP_BAD_CHUNK;
+	if (p->phase == PH_TRAILERS)
+		return HTTP_BAD_FIELD;
+	switch (llhttp_get_errno(&p->ll)) {
+	case HPE_INVALID_METHOD:
+	case HPE_PAUSED_H2_UPGRADE:
+		return HTTP_BAD_METHOD;
+	case HPE_INVALID_VERSION:
+		return HTTP_BAD_VERSION;
+	case HPE_INVALID_CONSTANT:
+		if (parser_is_foreign_method(p))
+			return HTTP_BAD_METHOD;
+		return HTTP_BAD_START;
+	case HPE_UNEXPECTED_CONTENT_LENGTH:
+		return HTTP_BAD_LENGTH;
+	case HPE_INVALID_CONTENT_LENGTH:
+		if (flags & F_TRANSFER_ENCODING)
+			return HTTP_BAD_FRAMING;
+		return HTTP_BAD_LENGTH;
+	case HPE_INVALID_TRANSFER_ENCODING:
+		if (flags & F_CONTENT_LENGTH)
+			return HTTP_BAD_FRAMING;
+		return HTTP_BAD_CODING;
+	default:
+		return p->head.lines > 0 ? HTTP_BAD_FIELD : HTTP_BAD_START;
+	}
+}
+
+/* *used bytes were taken; a pause is no failure. */
+static int
+parser_execute(struct http_parser *p, const uint8_t *data, size_t n,
+    size_t *used, struct err *e)
+{
+	const char *at = (const char *)data;
+	enum llhttp_errno r;
+
+	p->e = e;
+	p->got = 0;
+	r = llhttp_execute(&p->ll, at, n);
+	p->e = NULL;
+	*used = n;
+	if (r == HPE_OK)
+		return 0;
+	if (p->fault != HTTP_OK)
+		return p->fault_code;
+	if (r != HPE_PAUSED)
+		return parser_fail(p, parser_translate(p), ERR_FORMAT, e);
+	*used = (size_t)(llhttp_get_error_pos(&p->ll) - at);
+	llhttp_resume(&p->ll);
+	return 0;
+}
+
+/* Which fault it is to break a cap of a section. */
+static enum http_fault
+parser_over(const struct http_parser *p, const struct http_section *s,
+    enum http_section_cap cap)
+{
+	const bool is_head = s == &p->head;
+
+	if (cap == HTTP_SECTION_ALL)
+		return is_head ? HTTP_BIG_HEAD : HTTP_BIG_TRAILERS;
+	if (!is_head)
+		return HTTP_BIG_TRAILER;
+	if (cap == HTTP_SECTION_COUNT)
+		return HTTP_BIG_COUNT;
+	return s->lines == 0 ? HTTP_BIG_START : HTTP_BIG_FIELD;
+}
+
+/* Collects and feeds what comes of one line; *end after the empty one. */
+static int
+feed_line(struct http_parser *p, struct http_section *s, const uint8_t *data,
+    size_t n, size_t *used, bool *end, struct err *e)
+{
+	const struct http_limits *l = &p->limits;
+	const bool is_head = s == &p->head;
+	const struct http_section_caps caps = {
+		.all = is_head ? l->head - p->blank : l->trailers,
+		.line = is_head && s->lines == 0 ? l->start : l->field,
+		.fields = l->fields + is_head,	/* the start line is none */
+	};
+	enum http_section_cap over;
+	size_t k, took;
+	int r;
+
+	*end = false;
+	k = http_section_scan(s, &caps, data, n, &over);
+	*used = k;
+	if (k > 0) {
+		if ((r = bytes_append(&s->raw, data, k, e)) != 0)
+			return parser_fail(p, HTTP_SINK_FAILED, r, e);
+		if ((r = parser_execute(p, data, k, &took, e)) != 0)
+			return r;
+		if (took != k)
+			return parser_fail(p, HTTP_BAD_FIELD, ERR_FORMAT, e);
+	}
+	if (over != HTTP_SECTION_FITS)
+		return parser_fail(p, parser_over(p, s, over), ERR_LIMIT, e);
+	if (k > 0)
+		*end = http_section_added(s, k) && (!is_head || s->lines > 1);
+	return 0;
+}
+
+/* Makes fields of a section that llhttp, too, finds complete. */
+static int
+parser_split(struct http_parser *p, struct http_section *s, size_t at,
+    struct err *e)
+{
+	int r = ERR_FORMAT;
+
+	if (p->is_complete && (r = http_section_split(s, at)) == 0) {
+		p->is_complete = false;
+		return 0;
+	}
+	return parser_fail(p,
+	    r == ERR_NOMEM ? HTTP_SINK_FAILED : HTTP_BAD_FIELD, r, e);
+}
+
+/* The start line, strict where llhttp is not. */
+static enum http_fault
+parser_start_line(struct http_parser *p, size_t *len)
+{
+	const char *s = (const char *)p->head.raw.p;
+	const char *nl = memchr(s, '\n', p->head.raw.len);
+	struct http_message *m = &p->m;
+	size_t name;
+
+	assert(nl != NULL);
+	*len = (size_t)(nl + 1 - s);
+	if (p->ll.http_major != 1 || p->ll.http_minor > 1)
+		return HTTP_BAD_VERSION;
+	m->minor = p->ll.http_minor;
+	if (p->kind == HTTP_RESPONSES) {
+		if (*len < 14 || memcmp(s, "HTTP/1.", 7) != 0)
+			return HTTP_BAD_START;
+		m->status = (unsigned)p->ll.status_code;
+		/* "HTTP/1.1 200 reason\r\n"; the second blank may be absent */
+		if (*len > 15) {
+			m->reason = s + 13;
+			m->reason_len = *len - 15;
+		}
+		/* llhttp lets controls pass here */
+		if (m->status < 100 ||
+		    !http_head_is_value(m->reason, m->reason_len))
+			return HTTP_BAD_START;
+		return HTTP_OK;
+	}
+	m->method = llhttp_method_name((llhttp_method_t)p->ll.method);
+	name = strlen(m->method);
+	if (*len < name + 13 || s[name] != ' ' ||
+	    memcmp(nl - 10, " HTTP/1.", 8) != 0)
+		return HTTP_BAD_START;
+	m->target = s + name + 1;
+	m->target_len = *len - name - 12;
+	/* llhttp lets more blanks pass */
+	if (memchr(m->target, ' ', m->target_len) != NULL)
+		return HTTP_BAD_START;
+	return HTTP_OK;
+}
+
+/* Does an answer have no body whatever its fields say? */
+static bool
+parser_is_bodiless(const struct http_parser *p)
+{
+	const unsigned status = p->m.status;
+
+	return p->answers_head || status < 200 || status == 204 ||
+	    status == 304;
+}
+
+/* How the body ends (RFC 9112 section 6.3), or why that is not to be known. */
+static enum http_fault
+parser_frame(struct http_parser *p)
+{
+	struct http_message *m = &p->m;
+	const size_t n = http_head_count(m->fields, "transfer-encoding");
+	const struct http_field *te;
+
+	if (http_head_count(m->fields, "content-length") > 1)
+		return HTTP_BAD_LENGTH;
+	m->has_length = (p->ll.flags & F_CONTENT_LENGTH) != 0;
+	m->length = m->has_length ? p->ll.content_length : 0;
+	if (m->has_length && n > 0)
+		return HTTP_BAD_FRAMING;
+	te = http_head_only(m->fields, "transfer-encoding");
+	if (n > 1 || (n == 1 && m->minor == 0))
+		return HTTP_BAD_CODING;
+	if (n == 1 &&
+	    (te->value_len != 7 || strncasecmp(te->value, "chunked", 7) != 0))
+		return HTTP_BAD_CODING;
+	if (p->kind == HTTP_RESPONSES && parser_is_bodiless(p)) {
+		m->framing = HTTP_NO_BODY;
+	} else if (p->kind == HTTP_REQUESTS && p->ll.method == HTTP_CONNECT) {
+		if (n > 0 || m->length > 0)
+			return HTTP_BAD_FRAMING;
+		m->framing = HTTP_NO_BODY;
+	} else if (n > 0) {
+		m->framing = HTTP_CHUNKED;
+	} else if (m->has_length) {
+		m->framing = HTTP_LENGTH;
+	} else if (p->kind == HTTP_RESPONSES) {
+		m->framing = HTTP_UNTIL_CLOSE;
+	} else {
+		m->framing = HTTP_NO_BODY;
+	}
+	return HTTP_OK;
+}
+
+static bool
+parser_keeps_alive(const struct http_message *m)
+{
+	if (m->framing == HTTP_UNTIL_CLOSE ||
+	    http_head_has_token(m->fields, "connection", "close"))
+		return false;
+	return m->minor == 1 ||
+	    http_head_has_token(m->fields, "connection", "keep-alive");
+}
+
+/* The head is whole and well formed: make the message of it. */
+static int
+parser_end_head(struct http_parser *p, enum http_event *ev, struct err *e)
+{
+	struct http_message *m = &p->m;
+	enum http_fault f;
+	size_t start;
+	int r;
+
+	if ((f = parser_start_line(p, &start)) != HTTP_OK)
+		return parser_fail(p, f, ERR_FORMAT, e);
+	if ((r = parser_split(p, &p->head, start, e)) != 0)
+		return r;
+	m->raw = p->head.raw.p;
+	m->raw_len = p->head.raw.len;
+	m->fields.v = p->head.v;
+	m->fields.n = p->head.n;
+	if ((f = parser_frame(p)) != HTTP_OK)
+		return parser_fail(p, f, ERR_FORMAT, e);
+	if (m->status == 101)
+		return parser_fail(p, HTTP_UPGRADED, ERR_FORMAT, e);
+	m->keep_alive = parser_keeps_alive(m);
+	if (p->kind == HTTP_RESPONSES && m->status < 200) {
+		if (++p->interims > HTTP_INTERIMS_MAX)
+			return parser_fail(p, HTTP_MANY_INTERIMS, ERR_LIMIT, e);
+		p->is_stale = true;
+		*ev = HTTP_EV_INTERIM;
+		return 0;
+	}
+	p->left = m->framing == HTTP_LENGTH ? m->length : 0;
+	p->phase = PH_BODY;
+	*ev = HTTP_EV_HEAD;
+	return 0;
+}
+
+/* Empty lines before a request (RFC 9112 section 2.2) are skipped. */
+static int
+parser_skip_blank(struct http_parser *p, const uint8_t *data, size_t n,
+    size_t *used, struct err *e)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (p->blank_cr ? data[i] != '\n' : data[i] != '\r')
+			break;
+		if (p->blank == p->limits.head) {
+			*used = i;
+			return parser_fail(p, HTTP_BIG_HEAD, ERR_LIMIT, e);
+		}
+		p->blank++;
+		p->blank_cr = !p->blank_cr;
+	}
+	*used = i;
+	if (i < n && p->blank_cr)
+		return parser_fail(p, HTTP_BAD_START, ERR_FORMAT, e);
+	return 0;
+}
+
+static int
+feed_head(struct http_parser *p, const uint8_t *data, size_t n, size_t *used,
+    enum http_event *ev, struct err *e)
+{
+	size_t k = 0;
+	bool end;
+	int r;
+
+	if (p->is_stale)
+		parser_restart(p);
+	if (p->kind == HTTP_REQUESTS && p->head.raw.len == 0) {
+		if ((r = parser_skip_blank(p, data, n, used, e)) != 0 ||
+		    *used > 0 || n == 0)
+			return r;
+	}
+	if (p->head.raw.len == 0 && n > 0 && !http_head_is_token(data, 1))
+		return parser_fail(p, HTTP_BAD_START, ERR_FORMAT, e);
+	r = feed_line(p, &p->head, data, n, &k, &end, e);
+	*used = k;
+	if (r != 0)
+		return r;
+	return end ? parser_end_head(p, ev, e) : 0;
+}
+
+/* Chunk lines and chunks, up to the line of the last one. */
+static int
+feed_chunks(struct http_parser *p, const uint8_t *data, size_t n, size_t *used,
+    struct err *e)
+{
+	/* So many bytes cannot hold more than the cap besides the chunk. */
+	const uint64_t most = p->left + (p->limits.chunking - p->chunking);
+	const size_t k = n < most ? n : (size_t)most;
+	int r;
+
+	if (n > 0 && k == 0)
+		return parser_fail(p, HTTP_BIG_CHUNKING, ERR_LIMIT, e);
+	if ((r = parser_execute(p, data, k, used, e)) != 0)
+		return r;
+	p->chunking += *used - p->got;
+	if (p->last_chunk)
+		p->phase = PH_TRAILERS;
+	return 0;
+}
+
+static int
+feed_body(struct http_parser *p, const uint8_t *data, size_t n, size_t *used,
+    enum http_event *ev, struct err *e)
+{
+	struct http_message *m = &p->m;
+	int r;
+
+	if (m->framing == HTTP_CHUNKED)
+		return feed_chunks(p, data, n, used, e);
+	if (m->framing == HTTP_LENGTH && m->length > p->limits.body)
+		return parser_fail(p, HTTP_BIG_BODY, ERR_LIMIT, e);
+	if (m->framing == HTTP_UNTIL_CLOSE)
+		p->left = p->limits.body - m->body;
+	if (n > 0 && p->left == 0 && m->framing == HTTP_UNTIL_CLOSE)
+		return parser_fail(p, HTTP_BIG_BODY, ERR_LIMIT, e);
+	*used = n < p->left ? n : (size_t)p->left;
+	p->e = e;
+	r = parser_deliver(p, data, *used);
+	p->e = NULL;
+	if (r == 0 && p->left == 0 && m->framing != HTTP_UNTIL_CLOSE) {
+		p->phase = PH_DONE;
+		*ev = HTTP_EV_DONE;
+	}
+	return r;
+}
+
+static int
+feed_trailers(struct http_parser *p, const uint8_t *data, size_t n,
+    size_t *used, enum http_event *ev, struct err *e)
+{
+	struct http_message *m = &p->m;
+	bool end;
+	int r;
+
+	if ((r = feed_line(p, &p->trail, data, n, used, &end, e)) != 0 || !end)
+		return r;
+	if ((r = parser_split(p, &p->trail, 0, e)) != 0)
+		return r;
+	m->raw_trailers = p->trail.raw.p;
+	m->raw_trailers_len = p->trail.raw.len;
+	m->trailers.v = p->trail.v;
+	m->trailers.n = p->trail.n;
+	if (http_head_count(m->trailers, "content-length") > 0 ||
+	    http_head_count(m->trailers, "transfer-encoding") > 0)
+		return parser_fail(p, HTTP_BAD_FIELD, ERR_FORMAT, e);
+	p->phase = PH_DONE;
+	*ev = HTTP_EV_DONE;
+	return 0;
+}
+
+int
+http_parser_feed(struct http_parser *p, const void *data, size_t n,
+    size_t *used, enum http_event *ev, struct err *e)
+{
+	const uint8_t *at = data;
+	enum phase was;
+	size_t k;
+	int r;
+
+	*used = 0;
+	*ev = HTTP_EV_MORE;
+	if (p->fault != HTTP_OK)
+		return parser_fail(p, p->fault, p->fault_code, e);
+	if (p->phase == PH_DONE) {
+		*ev = HTTP_EV_DONE;
+		return 0;
+	}
+	if (n == 0)
+		at = (const uint8_t *)"";
+	do {
+		k = 0;
+		was = p->phase;
+		if (p->phase == PH_HEAD)
+			r = feed_head(p, at, n, &k, ev, e);
+		else if (p->phase == PH_BODY)
+			r = feed_body(p, at, n, &k, ev, e);
+		else
+			r = feed_trailers(p, at, n, &k, ev, e);
+		if (r != 0)
+			return r;
+		*used += k;
+		at += k;
+		n -= k;
+	} while (*ev == HTTP_EV_MORE && (n > 0 || p->phase != was));
+	return 0;
+}
+
+int
+http_parser_eof(struct http_parser *p, enum http_event *ev, struct err *e)
+{
+	size_t used;
+	int r;
+
+	*ev = HTTP_EV_MORE;
+	if (p->fault != HTTP_OK)
+		return parser_fail(p, p->fault, p->fault_code, e);
+	if (p->phase == PH_HEAD && !http_parser_is_begun(p))
+		return 0;
+	/* a body of no bytes may still have to be told */
+	if (p->phase == PH_BODY && p->m.framing != HTTP_CHUNKED &&
+	    (r = http_parser_feed(p, NULL, 0, &used, ev, e)) != 0)
+		return r;
+	if (p->phase == PH_BODY && p->m.framing == HTTP_UNTIL_CLOSE)
+		p->phase = PH_DONE;
+	if (p->phase != PH_DONE)
+		return parser_fail(p, HTTP_INCOMPLETE, ERR_EOF, e);
+	*ev = HTTP_EV_DONE;
+	return 0;
+}
+
+bool
+http_parser_is_begun(const struct http_parser *p)
+{
+	return p->head.raw.len > 0 || p->blank > 0 || p->interims > 0;
+}
+
+const struct http_message *
+http_parser_message(const struct http_parser *p)
+{
+	return &p->m;
+}
+
+enum http_fault
+http_parser_fault(const struct http_parser *p)
+{
+	return p->fault;
+}
