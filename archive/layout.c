@@ -1,0 +1,456 @@
+/*
+ * layout.c - the archive's folder.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive/decimal.h"
+#include "archive/disk.h"
+#include "archive/layout.h"
+#include "archive/merkle.h"
+#include "archive/segment.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/io.h"
+
+static const char tmp_suffix[] = ".tmp";
+static const char epoch_suffix[] = ".cose";
+/* What an archive's folder may hold. */
+static const char *const names[] = { "FORMAT", "log.vkey", "LOCK",
+	"checkpoint", "epoch", "seg", "quarantine" };
+
+static bool
+ends_in(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n > m && strcmp(s + n - m, suffix) == 0;
+}
+
+/* Calls fn for each name of a folder but "." and ".."; stops at an error. */
+static int
+each_name(int dir, int (*fn)(void *arg, const char *name, struct err *e),
+    void *arg, struct err *e)
+{
+	struct dirent *d;
+	DIR *stream;
+	int fd, r = 0;
+
+	if ((fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1)
+		return err_sys(e, "open the folder");
+	if ((stream = fdopendir(fd)) == NULL) {
+		r = err_sys(e, "open the folder");
+		close(fd);
+		return r;
+	}
+	while (r == 0) {
+		errno = 0;
+		if ((d = readdir(stream)) == NULL) {
+			if (errno != 0)
+				r = err_sys(e, "read the folder");
+			break;
+		}
+		if (strcmp(d->d_name, ".") != 0 &&
+		    strcmp(d->d_name, "..") != 0)
+			r = fn(arg, d->d_name, e);
+	}
+	closedir(stream);
+	return r;
+}
+
+static int
+open_folder(int dir, const char *name, int *fd, struct err *e)
+{
+	if ((*fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) ==
+	    -1)
+		return err_sys(e, "open folder %s", name);
+	return 0;
+}
+
+/* A small file of a folder, whole, appended to out (out's cap is a limit). */
+static int
+read_at(int dir, const char *name, struct bytes *out, struct err *e)
+{
+	uint8_t *at;
+	int fd, r = 0;
+
+	if ((fd = openat(dir, name, O_RDONLY | O_CLOEXEC)) == -1)
+		return err_sys(e, "open %s", name);
+	for (;;) {
+		size_t want = out->cap - out->len;
+		ssize_t got;
+
+		/* One byte more than fits tells that it does not fit. */
+		want = want > 65536 ? 65536 : want;
+		if (want == 0) {
+			uint8_t more;
+
+			if ((got = read(fd, &more, 1)) > 0)
+				r = err_set(e, ERR_LIMIT,
+				    "it has more than %zu bytes", out->cap);
+		} else {
+			if ((r = bytes_reserve(out, want, &at, e)) != 0)
+				break;
+			if ((got = read(fd, at, want)) > 0)
+				bytes_added(out, (size_t)got);
+		}
+		if (got == -1 && errno == EINTR)
+			continue;
+		if (got == -1)
+			r = err_sys(e, "read");
+		if (r != 0 || got <= 0)
+			break;
+	}
+	if (r != 0)
+		err_ctx(e, "%s", name);
+	close(fd);
+	return r;
+}
+
+/* ---- opening ---- */
+
+static int
+check_format(int root, struct err *e)
+{
+	struct bytes b = BYTES_INIT(256);
+	int r;
+
+	r = read_at(root, "FORMAT", &b, e);
+	if (r == 0 &&
+	    (b.len != strlen(LAYOUT_FORMAT) ||
+		memcmp(b.p, LAYOUT_FORMAT, b.len) != 0))
+		r = err_set(e, ERR_FORMAT,
+		    "FORMAT names another format than \"amber archive 1\"");
+	bytes_free(&b);
+	return r;
+}
+
+static int
+read_vkey(int root, struct vkey *v, struct err *e)
+{
+	struct bytes b = BYTES_INIT(VKEY_TEXT_MAX + 1);
+	int r;
+
+	r = read_at(root, "log.vkey", &b, e);
+	if (r == 0 && (r = vkey_parse(v, (char *)b.p, b.len, e)) != 0)
+		err_ctx(e, "log.vkey");
+	bytes_free(&b);
+	return r;
+}
+
+int
+layout_open(struct layout **out, const char *path, struct err *e)
+{
+	struct layout *l;
+	int r;
+
+	if ((l = calloc(1, sizeof(*l))) == NULL ||
+	    (l->path = strdup(path)) == NULL) {
+		free(l);
+		return err_set(e, ERR_NOMEM, "no memory for an archive");
+	}
+	l->root = l->seg = l->epoch = l->quarantine = l->lock = -1;
+	if ((r = open_folder(AT_FDCWD, path, &l->root, e)) != 0)
+		goto out;
+	if ((r = check_format(l->root, e)) != 0) {
+		if (r == ERR_NOENT)
+			err_set(e, ERR_NOENT,
+			    "there is no archive here (no file FORMAT)");
+		goto out;
+	}
+	if ((r = read_vkey(l->root, &l->vkey, e)) != 0 ||
+	    (r = open_folder(l->root, "seg", &l->seg, e)) != 0 ||
+	    (r = open_folder(l->root, "epoch", &l->epoch, e)) != 0) {
+		/* FORMAT says that there is one: so it is broken. */
+		if (r == ERR_NOENT)
+			r = e == NULL ? ERR_FORMAT : (e->code = ERR_FORMAT);
+		goto out;
+	}
+	if (open_folder(l->root, "quarantine", &l->quarantine, NULL) != 0)
+		l->quarantine = -1;
+	*out = l;
+	l = NULL;
+out:
+	if (r != 0)
+		err_ctx(e, "archive %s", path);
+	layout_free(&l);
+	return r;
+}
+
+void
+layout_free(struct layout **lp)
+{
+	struct layout *l = *lp;
+	int *fds[5];
+
+	if (l == NULL)
+		return;
+	fds[0] = &l->lock;
+	fds[1] = &l->quarantine;
+	fds[2] = &l->epoch;
+	fds[3] = &l->seg;
+	fds[4] = &l->root;
+	for (size_t i = 0; i < 5; i++)
+		if (*fds[i] != -1)
+			close(*fds[i]);
+	free(l->path);
+	free(l);
+	*lp = NULL;
+}
+
+/* ---- making ---- */
+
+static int
+refuse_stranger(void *arg, const char *name, struct err *e)
+{
+	(void)arg;
+	if (ends_in(name, tmp_suffix))
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return 0;
+	return err_set(e, ERR_EXIST,
+	    "the folder holds other things and no archive: choose an empty "
+	    "one");
+}
+
+int
+layout_create(const char *path, const struct vkey *vkey, const struct disk *d,
+    struct err *e)
+{
+	char line[VKEY_TEXT_MAX + 1];
+	int root = -1, r;
+	size_t n;
+
+	if ((r = disk_mkdir(d, AT_FDCWD, path, e)) != 0 ||
+	    (r = open_folder(AT_FDCWD, path, &root, e)) != 0 ||
+	    (r = each_name(root, refuse_stranger, NULL, e)) != 0)
+		goto out;
+	if (faccessat(root, "FORMAT", F_OK, 0) == 0) {
+		r = err_set(e, ERR_EXIST, "there is an archive already");
+		goto out;
+	}
+	vkey_print(vkey, line);
+	n = strlen(line);
+	line[n++] = '\n';
+	/* FORMAT last: without it there is no archive yet. */
+	if ((r = disk_mkdir(d, root, "seg", e)) != 0 ||
+	    (r = disk_mkdir(d, root, "epoch", e)) != 0 ||
+	    (r = disk_mkdir(d, root, "quarantine", e)) != 0 ||
+	    (r = disk_replace(d, root, "log.vkey", line, n, true, e)) != 0 ||
+	    (r = disk_replace(d, root, "FORMAT", LAYOUT_FORMAT,
+		 strlen(LAYOUT_FORMAT), true, e)) != 0)
+		goto out;
+	r = io_sync_folder_of(path, e);
+out:
+	if (r != 0)
+		err_ctx(e, "archive %s", path);
+	if (root != -1)
+		close(root);
+	return r;
+}
+
+/* ---- the writer's lock ---- */
+
+static int
+lock_fd(int fd, struct err *e)
+{
+	int r;
+
+	do {
+		r = flock(fd, LOCK_EX | LOCK_NB);
+	} while (r == -1 && errno == EINTR);
+	if (r == -1 && errno == EWOULDBLOCK)
+		return err_set(e, ERR_LOCKED,
+		    "another process writes to this archive");
+	return r == -1 ? err_sys(e, "flock") : 0;
+}
+
+int
+layout_lock(struct layout *l, const struct disk *d, struct err *e)
+{
+	struct stat mine, there;
+	int fd = -1, r;
+
+	/* The folder too: it cannot be deleted and made again under us. */
+	if ((r = lock_fd(l->root, e)) != 0)
+		return r;
+	for (int i = 0; i < 10; i++) {
+		if ((r = disk_open(d, l->root, "LOCK", O_RDWR | O_CREAT, &fd,
+			 e)) != 0 ||
+		    (r = lock_fd(fd, e)) != 0)
+			goto out;
+		if (fstat(fd, &mine) == 0 &&
+		    fstatat(l->root, "LOCK", &there, 0) == 0 &&
+		    mine.st_dev == there.st_dev &&
+		    mine.st_ino == there.st_ino) {
+			l->lock = fd;
+			return 0;
+		}
+		disk_close(d, &fd);	/* replaced while we opened it */
+	}
+	r = err_set(e, ERR_LOCKED, "LOCK is being replaced all the time");
+out:
+	disk_close(d, &fd);
+	return r;
+}
+
+struct cleaning {
+	const struct disk	*d;
+	int			 dir;
+};
+
+static int
+remove_tmp(void *arg, const char *name, struct err *e)
+{
+	const struct cleaning *c = arg;
+
+	if (!ends_in(name, tmp_suffix))
+		return 0;
+	return disk_unlink(c->d, c->dir, name, e);
+}
+
+int
+layout_clean(struct layout *l, const struct disk *d, struct err *e)
+{
+	const int dirs[] = { l->root, l->seg, l->epoch, l->quarantine };
+	int r;
+
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		struct cleaning c = { d, dirs[i] };
+
+		if (dirs[i] == -1)
+			continue;
+		if ((r = each_name(dirs[i], remove_tmp, &c, e)) != 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- listing ---- */
+
+struct numbers {
+	uint64_t	*v;
+	size_t		 n, size;
+	bool		 is_epochs;
+};
+
+static bool
+parse_epoch_name(uint64_t *number, const char *name)
+{
+	return ends_in(name, epoch_suffix) &&
+	    decimal_parse(name, strlen(name) - (sizeof(epoch_suffix) - 1),
+		UINT64_MAX, number);
+}
+
+static int
+add_number(void *arg, const char *name, struct err *e)
+{
+	struct numbers *l = arg;
+	uint64_t number;
+
+	if (ends_in(name, tmp_suffix))
+		return 0;
+	if (!(l->is_epochs ? parse_epoch_name(&number, name) :
+			     segment_parse_name(&number, name)))
+		return err_set(e, ERR_FORMAT, "%s/ holds a file that is no %s",
+		    l->is_epochs ? "epoch" : "seg",
+		    l->is_epochs ? "manifest" : "segment");
+	if (l->n == LAYOUT_SEGMENTS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d files",
+		    LAYOUT_SEGMENTS_MAX);
+	if (l->n == l->size) {
+		size_t size = l->size == 0 ? 64 : l->size * 2;
+		uint64_t *v = realloc(l->v, size * sizeof(*v));
+
+		if (v == NULL)
+			return err_set(e, ERR_NOMEM, "no memory for a list");
+		l->v = v;
+		l->size = size;
+	}
+	l->v[l->n++] = number;
+	return 0;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int
+list(int dir, bool is_epochs, uint64_t **v, size_t *n, struct err *e)
+{
+	struct numbers l = { .is_epochs = is_epochs };
+	int r;
+
+	if ((r = each_name(dir, add_number, &l, e)) != 0) {
+		free(l.v);
+		return r;
+	}
+	if (l.n > 1)
+		qsort(l.v, l.n, sizeof(*l.v), compare);
+	*v = l.v;
+	*n = l.n;
+	return 0;
+}
+
+int
+layout_list(const struct layout *l, uint64_t **v, size_t *n, struct err *e)
+{
+	return list(l->seg, false, v, n, e);
+}
+
+int
+layout_list_epochs(const struct layout *l, uint64_t **v, size_t *n,
+    struct err *e)
+{
+	return list(l->epoch, true, v, n, e);
+}
+
+int
+layout_open_segment(const struct layout *l, uint64_t first, int *fd,
+    struct err *e)
+{
+	char name[SEGMENT_NAME_MAX];
+	int r;
+
+	segment_name(name, first);
+	if ((r = openat(l->seg, name, O_RDONLY | O_CLOEXEC)) == -1)
+		return err_sys(e, "open seg/%s", name);
+	*fd = r;
+	return 0;
+}
+
+void
+layout_epoch_name(char out[LAYOUT_EPOCH_NAME_MAX], uint64_t number)
+{
+	snprintf(out, LAYOUT_EPOCH_NAME_MAX, "%llu%s",
+	    (unsigned long long)number, epoch_suffix);
+}
+
+int
+layout_read_epoch(const struct layout *l, uint64_t number, struct bytes *out,
+    struct err *e)
+{
+	char name[LAYOUT_EPOCH_NAME_MAX];
+
+	layout_epoch_name(name, number);
+	return read_at(l->epoch, name, out, e);
+}
+
+int
+layout_read_checkpoint(const struct layout *l, struct bytes *out,
+    struct err *e)
+{
+	return read_at(l->root, "checkpoint", out, e);
+}
