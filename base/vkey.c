@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/base64.h"
 #include "base/err.h"
 #include "base/identity.h"
 #include "base/io.h"
@@ -109,8 +110,7 @@ vkey_parse(struct vkey *v, const char *text, size_t n, struct err *e)
 	b64 = hex + HEX_LEN + 1;
 	n -= HEX_LEN + 1;
 	if (n != B64_LEN ||
-	    sodium_base642bin(raw, sizeof(raw), b64, n, NULL, &n, NULL,
-		sodium_base64_VARIANT_ORIGINAL) != 0 ||
+	    !base64_decode(raw, sizeof(raw), b64, n, &n) ||
 	    n != sizeof(raw))
 		return err_set(e, ERR_FORMAT,
 		    "verifier key: the key is not "
