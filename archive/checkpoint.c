@@ -8,6 +8,7 @@
 #include "archive/checkpoint.h"
 #include "archive/decimal.h"
 #include "archive/note.h"
+#include "base/base64.h"
 #include "base/bytes.h"
 #include "base/err.h"
 
@@ -53,7 +54,7 @@ checkpoint_open(struct checkpoint *out, const char *note, size_t n,
     const struct vkey *pin, struct err *e)
 {
 	struct checkpoint c;
-	const char *text, *line, *end = NULL;
+	const char *text, *line;
 	size_t text_len, len, got;
 	int r;
 
@@ -72,9 +73,8 @@ checkpoint_open(struct checkpoint *out, const char *note, size_t n,
 		return bad(e, "its second line is no size");
 	if (!next_line(&text, &text_len, &line, &len) ||
 	    len != ROOT_TEXT_LEN ||
-	    sodium_base642bin(c.root.b, sizeof(c.root.b), line, len, NULL,
-		&got, &end, sodium_base64_VARIANT_ORIGINAL) != 0 ||
-	    end != line + len || got != sizeof(c.root.b))
+	    !base64_decode(c.root.b, sizeof(c.root.b), line, len, &got) ||
+	    got != sizeof(c.root.b))
 		return bad(e, "its third line is no root hash");
 	if (text_len != 0)
 		return bad(e, "it has further lines");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "archive/note.h"
+#include "base/base64.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/identity.h"
@@ -47,7 +48,7 @@ static int
 parse_line(const struct line *l, struct line *name, uint8_t *blob, size_t *n,
     struct err *e)
 {
-	const char *sp, *end = NULL;
+	const char *sp;
 	size_t left;
 
 	if (l->n < DASH_LEN || memcmp(l->p, dash, DASH_LEN) != 0)
@@ -60,10 +61,8 @@ parse_line(const struct line *l, struct line *name, uint8_t *blob, size_t *n,
 		return bad(e, "a signature line without a key's name");
 	name->n = (size_t)(sp - name->p);
 	left -= name->n + 1;
-	/* Strict base64: sodium refuses non-zero spare bits and bad padding. */
-	if (sodium_base642bin(blob, SIG_BLOB_MAX, sp + 1, left, NULL, n, &end,
-		sodium_base64_VARIANT_ORIGINAL) != 0 ||
-	    end != sp + 1 + left || *n <= VKEY_ID_LEN)
+	if (!base64_decode(blob, SIG_BLOB_MAX, sp + 1, left, n) ||
+	    *n <= VKEY_ID_LEN)
 		return bad(e, "a signature line without a signature");
 	return 0;
 }

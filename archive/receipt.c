@@ -8,6 +8,7 @@
 #include "archive/note.h"
 #include "archive/receipt.h"
 #include "archive/segment.h"
+#include "base/base64.h"
 #include "base/bytes.h"
 #include "base/err.h"
 
@@ -56,15 +57,6 @@ take_word(struct cursor *line, const char *word)
 	return true;
 }
 
-static bool
-decode(uint8_t *out, size_t max, const struct cursor *text, size_t *n)
-{
-	const char *end = NULL;
-
-	return sodium_base642bin(out, max, text->p, text->n, NULL, n, &end,
-	    sodium_base64_VARIANT_ORIGINAL) == 0 && end == text->p + text->n;
-}
-
 int
 receipt_make(struct bytes *out, const uint8_t *leaf_data, size_t n,
     const struct merkle_proof *proof, const char *note, size_t note_len,
@@ -97,7 +89,7 @@ parse_leaf(struct receipt *rc, const struct cursor *text, struct err *e)
 	uint8_t data[SEAL_LEAF_LEN], again[SEGMENT_MANIFEST_LEAF_LEN];
 	size_t n;
 
-	if (!decode(data, sizeof(data), text, &n))
+	if (!base64_decode(data, sizeof(data), text->p, text->n, &n))
 		return bad(e, "its leaf data is no base64, or too long");
 	merkle_leaf(&rc->leaf, data, n);
 	if (n == SEGMENT_MANIFEST_LEAF_LEN) {
@@ -141,8 +133,8 @@ receipt_parse(struct receipt *out, const char *p, size_t n, struct err *e)
 		if (rc.proof.n == MERKLE_LEVELS)
 			return bad(e, "more hashes than any log needs");
 		if (line.n != HASH_TEXT_LEN ||
-		    !decode(rc.proof.node[rc.proof.n].b, MERKLE_LEN, &line,
-			&got) ||
+		    !base64_decode(rc.proof.node[rc.proof.n].b, MERKLE_LEN,
+			line.p, line.n, &got) ||
 		    got != MERKLE_LEN)
 			return bad(e, "a line that is no hash");
 		rc.proof.n++;

@@ -14,8 +14,10 @@
 void
 sample_capture_small(struct capture *c)
 {
-	static const char request[] = "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n";
-	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+	static const char request[] = "GET / HTTP/1.1\r\n"
+				      "Host: a.example\r\n\r\n";
+	static const char head[] = "HTTP/1.1 200 OK\r\n"
+				   "Content-Length: 2\r\n\r\n";
 
 	capture_init(c);
 	c->start_ms = 1700000000123;

@@ -2,6 +2,7 @@
  * test_merkle.c - the log against RFC 6962's definition, written out anew,
  * and against the roots that Certificate Transparency publishes.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "archive/merkle.h"
