@@ -1,5 +1,8 @@
 amber_fuzzer(fuzz_units LIBS base)
 amber_fuzzer(fuzz_json LIBS base)
+amber_fuzzer(fuzz_cbor_read SOURCES fuzz_cbor_read.c ../base/cbor_copy.c LIBS base)
+amber_fuzzer(fuzz_cose LIBS base)
+amber_fuzzer(fuzz_vkey LIBS base)
 
 if(NOT AMBER_FUZZ)
 	add_executable(fuzz_replay_victim fuzz_replay_victim.c fuzz_replay.c)
