@@ -6,7 +6,7 @@
  *	cose_peer sign FILE AAD IN OUT		IN's content as a Sign1
  *	cose_peer open VKEY AAD IN OUT		a Sign1's payload, if it holds
  *	cose_peer aad PROTECTED AAD		the Enc_structure; all in hex
- *	cose_peer copy IN OUT			CBOR, read and written again
+ *	cose_peer echo IN OUT			CBOR, read and written again
  *
  * Exit 0, 1 when refused (the reason on stderr), 2 for usage.
  */
@@ -21,7 +21,7 @@
 #include "base/identity.h"
 #include "base/io.h"
 #include "base/secret.h"
-#include "tests/base/cbor_copy.h"
+#include "tests/base/cbor_echo.h"
 
 enum { FILE_MAX_LEN = 4 << 20 };	/* bytes */
 
@@ -113,7 +113,7 @@ cmd_aad(char **arg, struct err *e)
 }
 
 static int
-cmd_copy(char **arg, struct err *e)
+cmd_echo(char **arg, struct err *e)
 {
 	struct bytes in = BYTES_INIT(FILE_MAX_LEN);
 	struct bytes out = BYTES_INIT(FILE_MAX_LEN);
@@ -125,7 +125,7 @@ cmd_copy(char **arg, struct err *e)
 		goto out;
 	cbor_read_begin(&r, in.p, in.len);
 	cbor_write_begin(&w, &out);
-	if ((c = cbor_copy(&r, &w, e)) == 0 &&
+	if ((c = cbor_echo(&r, &w, e)) == 0 &&
 	    (c = cbor_read_end(&r, e)) == 0 &&
 	    (c = cbor_write_end(&w, e)) == 0)
 		c = io_replace_file(arg[1], out.p, out.len, 0600, e);
@@ -148,7 +148,7 @@ main(int argc, char **argv)
 		{ "sign", 4, cmd_sign },
 		{ "open", 4, cmd_open },
 		{ "aad", 2, cmd_aad },
-		{ "copy", 2, cmd_copy },
+		{ "echo", 2, cmd_echo },
 	};
 	struct err e = ERR_INIT;
 	size_t i;

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/cbor_read.h"
 #include "base/cbor_write.h"
-#include "tests/base/cbor_copy.h"
+#include "tests/base/cbor_echo.h"
 #include "tests/test_alloc.h"
 #include "tests/test_util.h"
 
@@ -101,7 +101,7 @@ copies_to_itself(const uint8_t *p, size_t n)
 
 	cbor_read_begin(&r, p, n);
 	cbor_write_begin(&w, &out);
-	if (cbor_copy(&r, &w, &e) != 0 || cbor_read_end(&r, &e) != 0 ||
+	if (cbor_echo(&r, &w, &e) != 0 || cbor_read_end(&r, &e) != 0 ||
 	    cbor_write_end(&w, &e) != 0)
 		fail_msg("%s", e.msg);
 	assert_int_equal(out.len, n);

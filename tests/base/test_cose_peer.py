@@ -220,7 +220,7 @@ class Peer(unittest.TestCase):
         return {k: self.item(depth + 1) for k in
                 self.random.sample(keys, self.random.randrange(6))}
 
-    def test_cbor_copies(self):
+    def test_cbor_echo(self):
         """RFC 8949 section 4.2.1 order, written here."""
         def encode(item):
             if isinstance(item, list):
@@ -237,7 +237,7 @@ class Peer(unittest.TestCase):
 
         for _ in range(60):
             data = encode([self.item(1) for _ in range(8)])
-            peer("copy", self.put("in", data), self.path("out"))
+            peer("echo", self.put("in", data), self.path("out"))
             self.assertEqual(self.get("out"), data)
             self.assertEqual(cbor2.loads(data), cbor2.loads(self.get("out")))
 

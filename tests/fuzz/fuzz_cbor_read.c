@@ -13,7 +13,7 @@
 #include "base/cbor_read.h"
 #include "base/cbor_write.h"
 #include "base/err.h"
-#include "tests/base/cbor_copy.h"
+#include "tests/base/cbor_echo.h"
 
 int	LLVMFuzzerTestOneInput(const uint8_t *p, size_t len);
 
@@ -127,7 +127,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 
 	cbor_read_begin(&parts, p, len);
 	cbor_write_begin(&w, &out);
-	if (cbor_copy(&parts, &w, &e2) == 0)
+	if (cbor_echo(&parts, &w, &e2) == 0)
 		(void)cbor_read_end(&parts, &e2);
 	check(cbor_read_fault(&parts) == cbor_read_fault(&whole));
 	check(strcmp(e1.msg, e2.msg) == 0);

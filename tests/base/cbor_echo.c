@@ -1,10 +1,10 @@
 /*
- * cbor_copy.c - from the reader to the writer by their typed calls, not by
+ * cbor_echo.c - from the reader to the writer by their typed calls, not by
  * cbor_read_item(), whose work they check.
  */
 #include "base/cbor_read.h"
 #include "base/cbor_write.h"
-#include "tests/base/cbor_copy.h"
+#include "tests/base/cbor_echo.h"
 
 static int
 copy_string(struct cbor_read *r, struct cbor_write *w, struct err *e)
@@ -35,12 +35,12 @@ copy_items(struct cbor_read *r, struct cbor_write *w, size_t n, struct err *e)
 	int c = 0;
 
 	for (; n > 0 && c == 0; n--)
-		c = cbor_copy(r, w, e);
+		c = cbor_echo(r, w, e);
 	return c;
 }
 
 int
-cbor_copy(struct cbor_read *r, struct cbor_write *w, struct err *e)
+cbor_echo(struct cbor_read *r, struct cbor_write *w, struct err *e)
 {
 	const uint8_t *p = NULL;
 	uint64_t u = 0;
