@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "tests/test_alloc.h"
 #include "tests/test_util.h"
@@ -201,6 +202,23 @@ test_print(void **state)
 	free(text);
 }
 
+/* Text that the C locale cannot write: the code is told all the same. */
+static void
+test_unprintable(void **state)
+{
+	struct err e;
+
+	(void)state;
+	assert_int_equal(err_set(&e, ERR_ARG, "%lc", (wint_t)0x20ac), ERR_ARG);
+	test_err_is(&e, ERR_ARG, NULL);
+	assert_string_equal(e.msg, "");
+	errno = EIO;
+	assert_int_equal(err_sys(&e, "%lc", (wint_t)0x20ac), ERR_SYS);
+	assert_string_equal(e.msg, ": Input/output error");
+	err_ctx(&e, "%lc", (wint_t)0x20ac);
+	assert_string_equal(e.msg, ": : Input/output error");
+}
+
 /* Running out of memory can be told when there is none. */
 static void
 test_no_allocation(void **state)
@@ -230,6 +248,7 @@ main(void)
 		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_cut_utf8),
 		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_unprintable),
 		cmocka_unit_test(test_no_allocation),
 	};
 

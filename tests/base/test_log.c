@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -224,6 +225,9 @@ test_escapes(void **state)
 		    rows[i].want);
 		logged(want);
 	}
+	/* What the C locale cannot write. */
+	log_info("%lc", (wint_t)0x20ac);
+	logged(STAMP " info relay: (unprintable message)\n");
 	/* The program's name is cut at its cap, and escaped as well. */
 	log_open("0123456789\n0123456789\"0123456789", LOG_LEVEL_INFO, false);
 	log_info("x");

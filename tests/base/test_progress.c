@@ -11,6 +11,7 @@
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/clock.h"
 #include "base/progress.h"
@@ -98,6 +99,8 @@ test_draw_and_clear(void **state)
 	progress_clear(&p);
 	tty_read(&t, out);
 	assert_string_equal(out, "");
+	/* What the C locale cannot write is not drawn. */
+	assert_false(progress_draw(&p, "%lc", (wint_t)0x20ac));
 	/* After a clear the next one is drawn at once. */
 	assert_true(progress_draw(&p, "3"));
 	tty_end(&t);
