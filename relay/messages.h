@@ -45,7 +45,7 @@ enum message_type {
 	MESSAGE_SIGN_REFUSED,	/* struct message_refused */
 };
 
-/* What each end accepts, and how much of it. */
+/* What each end accepts, and how much of it: role_relay is the relay's. */
 extern const struct frame_role message_role_relay;
 extern const struct frame_role message_role_supervisor;
 extern const struct frame_role message_role_signer;
