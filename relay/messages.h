@@ -41,7 +41,8 @@ enum message_type {
 	MESSAGE_SIGN_RESUME,	/* struct message_tree */
 	MESSAGE_SIGN_EXTEND,	/* n x 32 bytes of leaf hashes */
 	/* signer -> relay */
-	MESSAGE_NOTE = 96,	/* the note's text, the whole body */
+	MESSAGE_NOTE = 96,	/* the note's text, the whole body; empty
+				 * after MESSAGE_SIGN_RESUME */
 	MESSAGE_SIGN_REFUSED,	/* struct message_refused */
 };
 

@@ -21,18 +21,17 @@ struct signer_serve {
 	uint64_t		 count;
 };
 
+/* Its answer is an empty note: an empty tree has none yet. */
 static int
-do_resume(struct signer_serve *s, const struct frame *f, struct bytes *note,
-    struct err *e)
+do_resume(struct signer_serve *s, const struct frame *f, struct err *e)
 {
 	struct message_tree m;
 	int r;
 
-	if ((r = message_tree_decode(&m, f->body, f->len, e)) != 0 ||
-	    (r = signer_resume(s->signer, &m.at,
-	    m.note.n == 0 ? NULL : m.note.p, m.note.n, e)) != 0)
+	if ((r = message_tree_decode(&m, f->body, f->len, e)) != 0)
 		return r;
-	return signer_last(s->signer, note, e);
+	return signer_resume(s->signer, &m.at, m.note.n == 0 ? NULL : m.note.p,
+	    m.note.n, e);
 }
 
 static int
@@ -57,7 +56,7 @@ do_question(struct signer_serve *s, const struct frame *f, struct bytes *note,
 	case MESSAGE_SIGN_LAST:
 		return signer_last(s->signer, note, e);
 	case MESSAGE_SIGN_RESUME:
-		return do_resume(s, f, note, e);
+		return do_resume(s, f, e);
 	default:		/* the role lets no fourth through */
 		return do_extend(s, f, note, e);
 	}

@@ -215,7 +215,6 @@ static void
 test_bad_peer(void **state)
 {
 	struct frame q = { .type = MESSAGE_NOTE, .job = 1, .fd = -1 };
-	struct bytes note = BYTES_INIT(NOTE_MAX);
 	struct signer_serve *serve;
 	struct merkle tree;
 	struct far_end f;
@@ -236,8 +235,8 @@ test_bad_peer(void **state)
 	event_base_dispatch(f.base);
 	assert_null(f.serve);
 	assert_int_equal(f.end_code, ERR_PEER);
-	assert_int_equal(signer_last(f.local, &note, NULL), 0);
-	bytes_free(&note);
+	assert_int_equal(signer_resume(f.local, &tree, NULL, 0, NULL),
+	    ERR_PHASE);
 	close(fds[1]);
 	signer_free(&f.local);
 	identity_free(&f.id);
