@@ -1,1 +1,2 @@
 amber_fuzzer(fuzz_manifest LIBS timelock base)
+amber_fuzzer(fuzz_journal LIBS timelock base)
