@@ -146,7 +146,7 @@ die_with_parent(pid_t parent, struct err *e)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == -1)
 		return err_sys(e, "prctl(PR_SET_PDEATHSIG)");
 	if (getppid() != parent)
-		return err_set(e, ERR_STATE,
+		return err_set(e, ERR_PHASE,
 		    "the parent, process %ld, is gone", (long)parent);
 	return 0;
 }

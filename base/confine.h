@@ -24,7 +24,7 @@ struct confine_opts {
 					 * ERR_PERM if not root, ERR_NOENT */
 	bool		 die_with_parent; /* by SIGKILL */
 	pid_t		 parent;	/* expected parent, with the above;
-					 * ERR_STATE when it is gone */
+					 * ERR_PHASE when it is gone */
 	const int	*keep_fds;	/* kept open besides 0, 1 and 2 */
 	size_t		 nkeep;
 	bool		 close_fds;	/* close all others */

@@ -241,7 +241,7 @@ test_refusals(void **state)
 		{ { .close_fds = true, .keep_fds = negative, .nkeep = 1 },
 		    ERR_ARG, "-1", true },
 		{ { .die_with_parent = true, .parent = 1 << 22 },
-		    ERR_STATE, "gone", true },
+		    ERR_PHASE, "gone", true },
 		/* the rest as root only */
 		{ { .user = "root" }, ERR_ARG, "user root", false },
 		{ { .user = "no-such-user-here" },
