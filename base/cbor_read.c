@@ -1,100 +1,16 @@
 /*
- * cbor_read.c - the strict reader.  libcbor decodes one head at a time; the
- * initial byte is judged here before, so that what libcbor's releases treat
- * differently (0.8 calls tags 6..20 malformed) makes no difference.  Its
- * "required" is not used at all: on 0.8 it wraps for huge lengths.
+ * cbor_read.c - the strict reader: structure, order and caps over the heads
+ * that cbor_head decodes.
  *
  * It must not allocate, recurse, or loop by an announced length.
  */
 #include <assert.h>
-#include <cbor.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cbor_head.h"
 #include "base/cbor_read.h"
-#include "base/cbor_write.h"
 #include "base/err.h"
-#include "base/utf8.h"
-
-/* One decoded head, with a string's body behind it. */
-struct token {
-	enum cbor_item	 type;
-	uint64_t	 arg;	/* value, length or count; -1 - value of NINT */
-	const uint8_t	*p;	/* a string's body */
-	size_t		 size;	/* bytes to move on by */
-};
-
-static void
-on_uint8(void *arg, uint8_t v)
-{
-	((struct token *)arg)->arg = v;
-}
-
-static void
-on_uint16(void *arg, uint16_t v)
-{
-	((struct token *)arg)->arg = v;
-}
-
-static void
-on_uint32(void *arg, uint32_t v)
-{
-	((struct token *)arg)->arg = v;
-}
-
-static void
-on_uint64(void *arg, uint64_t v)
-{
-	((struct token *)arg)->arg = v;
-}
-
-static void
-on_count(void *arg, size_t n)
-{
-	((struct token *)arg)->arg = n;
-}
-
-static void
-on_string(void *arg, cbor_data p, size_t n)
-{
-	((struct token *)arg)->arg = n;
-	((struct token *)arg)->p = p;
-}
-
-static void
-on_bool(void *arg, bool v)
-{
-	((struct token *)arg)->arg = v;
-}
-
-/* What the initial byte excludes never gets here, but libcbor calls without
- * looking for NULL. */
-static const struct cbor_callbacks callbacks = {
-	.uint8 = on_uint8,
-	.uint16 = on_uint16,
-	.uint32 = on_uint32,
-	.uint64 = on_uint64,
-	.negint8 = on_uint8,
-	.negint16 = on_uint16,
-	.negint32 = on_uint32,
-	.negint64 = on_uint64,
-	.byte_string = on_string,
-	.string = on_string,
-	.array_start = on_count,
-	.map_start = on_count,
-	.boolean = on_bool,
-	.null = cbor_null_null_callback,
-	.byte_string_start = cbor_null_byte_string_start_callback,
-	.string_start = cbor_null_string_start_callback,
-	.indef_array_start = cbor_null_indef_array_start_callback,
-	.indef_map_start = cbor_null_indef_map_start_callback,
-	.tag = cbor_null_tag_callback,
-	.float2 = cbor_null_float2_callback,
-	.float4 = cbor_null_float4_callback,
-	.float8 = cbor_null_float8_callback,
-	.undefined = cbor_null_undefined_callback,
-	.indef_break = cbor_null_indef_break_callback,
-};
 
 void
 cbor_read_begin(struct cbor_read *r, const void *p, size_t len)
@@ -180,64 +96,23 @@ report(const struct cbor_read *r, struct err *e)
 	    r->fault_off, r->want, r->lo, r->hi);
 }
 
-/* What an initial byte begins (RFC 8949 section 3); *head is the length of
- * what it and its argument take. */
-static enum cbor_fault
-classify(uint8_t initial, enum cbor_item *type, size_t *head)
-{
-	static const enum cbor_item types[] = {
-		CBOR_ITEM_UINT,
-		CBOR_ITEM_NINT,
-		CBOR_ITEM_BYTES,
-		CBOR_ITEM_TEXT,
-		CBOR_ITEM_ARRAY,
-		CBOR_ITEM_MAP,
-	};
-	unsigned major = initial >> 5, info = initial & 0x1f;
-
-	*type = CBOR_ITEM_REFUSED;
-	*head = info < 24 ? 1 : 1 + ((size_t)1 << (info & 3));
-	if (info > 27 && info < 31)
-		return CBOR_FAULT_MALFORMED;
-	if (info == 31)
-		return major < 2 || major == 6 ? CBOR_FAULT_MALFORMED :
-						 CBOR_FAULT_INDEFINITE;
-	if (major == 6)
-		return CBOR_FAULT_TAG;
-	if (major < 6)
-		*type = types[major];
-	else if (info == 20 || info == 21)
-		*type = CBOR_ITEM_BOOL;
-	else if (info == 22)
-		*type = CBOR_ITEM_NULL;
-	else
-		return CBOR_FAULT_SIMPLE;
-	return CBOR_FAULT_NONE;
-}
-
 /* A container's head: may it stand here and can its items be there? */
 static bool
-check_container(struct cbor_read *r, struct token *t)
+check_container(struct cbor_read *r, struct cbor_head *h)
 {
-	size_t left = r->len - r->off - t->size;
+	size_t left = r->len - r->off - h->size;
 
 	if (r->depth == CBOR_READ_DEPTH)
 		return fault(r, CBOR_FAULT_DEPTH, r->off);
-	if (t->arg > CBOR_READ_ITEMS)
+	if (h->arg > CBOR_READ_ITEMS)
 		return fault(r, CBOR_FAULT_ITEMS, r->off);
-	if (t->type == CBOR_ITEM_MAP)
-		t->arg *= 2;
-	if (t->arg > CBOR_READ_ITEMS - r->items)
+	if (h->type == CBOR_ITEM_MAP)
+		h->arg *= 2;
+	if (h->arg > CBOR_READ_ITEMS - r->items)
 		return fault(r, CBOR_FAULT_ITEMS, r->off);
-	if (t->arg > left)
+	if (h->arg > left)
 		return fault(r, CBOR_FAULT_SHORT, r->off);
 	return true;
-}
-
-static bool
-is_string(enum cbor_item type)
-{
-	return type == CBOR_ITEM_BYTES || type == CBOR_ITEM_TEXT;
 }
 
 static bool
@@ -248,13 +123,10 @@ is_container(enum cbor_item type)
 
 /* Decode the next head without moving on. */
 static bool
-look(struct cbor_read *r, struct token *t)
+look(struct cbor_read *r, struct cbor_head *h)
 {
-	struct cbor_decoder_result d;
 	enum cbor_fault f;
-	size_t head;
 
-	memset(t, 0, sizeof(*t));
 	if (r->fault != CBOR_FAULT_NONE)
 		return false;
 	if (r->off == r->len)
@@ -262,22 +134,10 @@ look(struct cbor_read *r, struct token *t)
 	if (r->level[r->depth].left == 0)
 		return fault(r, CBOR_FAULT_TRAILING, r->off);
 	r->level[r->depth].item_off = r->off;
-	if ((f = classify(r->p[r->off], &t->type, &head)) != CBOR_FAULT_NONE)
+	f = cbor_head_decode(h, r->p + r->off, r->len - r->off);
+	if (f != CBOR_FAULT_NONE)
 		return fault(r, f, r->off);
-	d = cbor_stream_decode(r->p + r->off, r->len - r->off, &callbacks, t);
-	if (d.status == CBOR_DECODER_NEDATA)
-		return fault(r, CBOR_FAULT_SHORT, r->off);
-	t->size = head;
-	if (is_string(t->type))
-		t->size += t->arg;
-	if (d.status != CBOR_DECODER_FINISHED || d.read != t->size)
-		return fault(r, CBOR_FAULT_MALFORMED, r->off);
-	if (t->type != CBOR_ITEM_BOOL && t->type != CBOR_ITEM_NULL &&
-	    head != cbor_write_head_len(t->arg))
-		return fault(r, CBOR_FAULT_LONG_FORM, r->off);
-	if (t->type == CBOR_ITEM_TEXT && !utf8_is_valid(t->p, t->arg))
-		return fault(r, CBOR_FAULT_UTF8, r->off);
-	return is_container(t->type) ? check_container(r, t) : true;
+	return is_container(h->type) ? check_container(r, h) : true;
 }
 
 /* The item at item_off is a key, now whole: compare it with the one before. */
@@ -312,14 +172,14 @@ is_at_key(const struct cbor_read *r)
 
 /* Move on behind what look() found, and leave the containers it fills. */
 static bool
-take(struct cbor_read *r, const struct token *t)
+take(struct cbor_read *r, const struct cbor_head *h)
 {
-	r->off += t->size;
-	if (is_container(t->type) && t->arg > 0) {
-		r->items += (uint32_t)t->arg;
+	r->off += h->size;
+	if (is_container(h->type) && h->arg > 0) {
+		r->items += (uint32_t)h->arg;
 		r->depth++;
-		r->level[r->depth].left = t->arg;
-		r->level[r->depth].is_map = t->type == CBOR_ITEM_MAP;
+		r->level[r->depth].left = h->arg;
+		r->level[r->depth].is_map = h->type == CBOR_ITEM_MAP;
 		r->level[r->depth].last_off = SIZE_MAX;
 		return true;
 	}
@@ -335,11 +195,11 @@ take(struct cbor_read *r, const struct token *t)
 /* look() for one type, called what in the message. */
 static bool
 look_for(struct cbor_read *r, enum cbor_item type, const char *what,
-    struct token *t)
+    struct cbor_head *h)
 {
-	if (!look(r, t))
+	if (!look(r, h))
 		return false;
-	if (t->type != type)
+	if (h->type != type)
 		return fault_want(r, CBOR_FAULT_TYPE, what, 1, 0);
 	return true;
 }
@@ -348,24 +208,24 @@ enum cbor_item
 cbor_read_peek(struct cbor_read *r)
 {
 	enum cbor_item type;
-	size_t head;
+	size_t len;
 
 	if (r->fault != CBOR_FAULT_NONE || r->level[r->depth].left == 0)
 		return CBOR_ITEM_END;
 	if (r->off == r->len)
 		return CBOR_ITEM_REFUSED;
-	(void)classify(r->p[r->off], &type, &head);
+	(void)cbor_head_classify(r->p[r->off], &type, &len);
 	return type;
 }
 
 int
 cbor_read_uint(struct cbor_read *r, uint64_t *out, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_UINT, "an unsigned integer", &t) &&
-	    take(r, &t))
-		*out = t.arg;
+	if (look_for(r, CBOR_ITEM_UINT, "an unsigned integer", &h) &&
+	    take(r, &h))
+		*out = h.arg;
 	return report(r, e);
 }
 
@@ -373,15 +233,15 @@ int
 cbor_read_uint_range(struct cbor_read *r, uint64_t lo, uint64_t hi,
     uint64_t *out, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
 	assert(lo <= hi);
-	if (look_for(r, CBOR_ITEM_UINT, "an unsigned integer", &t)) {
-		if (t.arg < lo || t.arg > hi)
+	if (look_for(r, CBOR_ITEM_UINT, "an unsigned integer", &h)) {
+		if (h.arg < lo || h.arg > hi)
 			fault_want(r, CBOR_FAULT_RANGE, "an integer of", lo,
 			    hi);
-		else if (take(r, &t))
-			*out = t.arg;
+		else if (take(r, &h))
+			*out = h.arg;
 	}
 	return report(r, e);
 }
@@ -389,37 +249,37 @@ cbor_read_uint_range(struct cbor_read *r, uint64_t lo, uint64_t hi,
 int
 cbor_read_int(struct cbor_read *r, int64_t *out, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (!look(r, &t))
+	if (!look(r, &h))
 		return report(r, e);
-	if (t.type != CBOR_ITEM_UINT && t.type != CBOR_ITEM_NINT)
+	if (h.type != CBOR_ITEM_UINT && h.type != CBOR_ITEM_NINT)
 		fault_want(r, CBOR_FAULT_TYPE, "an integer", 1, 0);
-	else if (t.arg > INT64_MAX)
+	else if (h.arg > INT64_MAX)
 		fault_want(r, CBOR_FAULT_RANGE, "an integer of 64 bits", 1, 0);
-	else if (take(r, &t))
-		*out = t.type == CBOR_ITEM_UINT ? (int64_t)t.arg :
-						  -1 - (int64_t)t.arg;
+	else if (take(r, &h))
+		*out = h.type == CBOR_ITEM_UINT ? (int64_t)h.arg :
+						  -1 - (int64_t)h.arg;
 	return report(r, e);
 }
 
 int
 cbor_read_bool(struct cbor_read *r, bool *out, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_BOOL, "true or false", &t) && take(r, &t))
-		*out = t.arg != 0;
+	if (look_for(r, CBOR_ITEM_BOOL, "true or false", &h) && take(r, &h))
+		*out = h.arg != 0;
 	return report(r, e);
 }
 
 int
 cbor_read_null(struct cbor_read *r, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_NULL, "null", &t))
-		(void)take(r, &t);
+	if (look_for(r, CBOR_ITEM_NULL, "null", &h))
+		(void)take(r, &h);
 	return report(r, e);
 }
 
@@ -427,11 +287,11 @@ int
 cbor_read_bytes(struct cbor_read *r, const uint8_t **p, size_t *n,
     struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_BYTES, "a byte string", &t) && take(r, &t)) {
-		*p = t.p;
-		*n = t.arg;
+	if (look_for(r, CBOR_ITEM_BYTES, "a byte string", &h) && take(r, &h)) {
+		*p = h.p;
+		*n = h.arg;
 	}
 	return report(r, e);
 }
@@ -439,14 +299,14 @@ cbor_read_bytes(struct cbor_read *r, const uint8_t **p, size_t *n,
 int
 cbor_read_bytes_fixed(struct cbor_read *r, void *out, size_t n, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_BYTES, "a byte string", &t)) {
-		if (t.arg != n)
+	if (look_for(r, CBOR_ITEM_BYTES, "a byte string", &h)) {
+		if (h.arg != n)
 			fault_want(r, CBOR_FAULT_RANGE,
 			    "a byte string of length", n, n);
-		else if (take(r, &t) && n > 0)
-			memcpy(out, t.p, n);
+		else if (take(r, &h) && n > 0)
+			memcpy(out, h.p, n);
 	}
 	return report(r, e);
 }
@@ -454,11 +314,11 @@ cbor_read_bytes_fixed(struct cbor_read *r, void *out, size_t n, struct err *e)
 int
 cbor_read_text(struct cbor_read *r, const char **p, size_t *n, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_TEXT, "text", &t) && take(r, &t)) {
-		*p = (const char *)t.p;
-		*n = t.arg;
+	if (look_for(r, CBOR_ITEM_TEXT, "text", &h) && take(r, &h)) {
+		*p = (const char *)h.p;
+		*n = h.arg;
 	}
 	return report(r, e);
 }
@@ -466,34 +326,34 @@ cbor_read_text(struct cbor_read *r, const char **p, size_t *n, struct err *e)
 int
 cbor_read_array(struct cbor_read *r, size_t *n, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_ARRAY, "an array", &t) && take(r, &t))
-		*n = t.arg;
+	if (look_for(r, CBOR_ITEM_ARRAY, "an array", &h) && take(r, &h))
+		*n = h.arg;
 	return report(r, e);
 }
 
 int
 cbor_read_map(struct cbor_read *r, size_t *pairs, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_MAP, "a map", &t) && take(r, &t))
-		*pairs = t.arg / 2;
+	if (look_for(r, CBOR_ITEM_MAP, "a map", &h) && take(r, &h))
+		*pairs = h.arg / 2;
 	return report(r, e);
 }
 
 int
 cbor_read_array_fixed(struct cbor_read *r, size_t n, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_ARRAY, "an array", &t)) {
-		if (t.arg != n)
+	if (look_for(r, CBOR_ITEM_ARRAY, "an array", &h)) {
+		if (h.arg != n)
 			fault_want(r, CBOR_FAULT_RANGE, "an array of length", n,
 			    n);
 		else
-			(void)take(r, &t);
+			(void)take(r, &h);
 	}
 	return report(r, e);
 }
@@ -501,14 +361,14 @@ cbor_read_array_fixed(struct cbor_read *r, size_t n, struct err *e)
 int
 cbor_read_map_fixed(struct cbor_read *r, size_t pairs, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look_for(r, CBOR_ITEM_MAP, "a map", &t)) {
-		if (t.arg / 2 != pairs)
+	if (look_for(r, CBOR_ITEM_MAP, "a map", &h)) {
+		if (h.arg / 2 != pairs)
 			fault_want(r, CBOR_FAULT_RANGE, "a map of length",
 			    pairs, pairs);
 		else
-			(void)take(r, &t);
+			(void)take(r, &h);
 	}
 	return report(r, e);
 }
@@ -516,13 +376,13 @@ cbor_read_map_fixed(struct cbor_read *r, size_t pairs, struct err *e)
 int
 cbor_read_key(struct cbor_read *r, uint64_t key, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 
-	if (look(r, &t)) {
-		if (!is_at_key(r) || t.type != CBOR_ITEM_UINT || t.arg != key)
+	if (look(r, &h)) {
+		if (!is_at_key(r) || h.type != CBOR_ITEM_UINT || h.arg != key)
 			fault_want(r, CBOR_FAULT_KEY, "map key", key, key);
 		else
-			(void)take(r, &t);
+			(void)take(r, &h);
 	}
 	return report(r, e);
 }
@@ -530,14 +390,14 @@ cbor_read_key(struct cbor_read *r, uint64_t key, struct err *e)
 int
 cbor_read_item(struct cbor_read *r, const uint8_t **p, size_t *n, struct err *e)
 {
-	struct token t;
+	struct cbor_head h;
 	size_t off = r->off;
 	unsigned depth = r->depth;
 	bool ok;
 
 	/* Ends: each turn takes an item, of which there are CBOR_READ_ITEMS. */
 	do {
-		ok = look(r, &t) && take(r, &t);
+		ok = look(r, &h) && take(r, &h);
 	} while (ok && r->depth > depth);
 	if (ok && p != NULL)
 		*p = r->p + off;

@@ -313,7 +313,9 @@ test_round_trips(void **state)
 static void
 write_all(struct cbor_write *w)
 {
-	cbor_write_map(w, 3);
+	cbor_write_map(w, 5);
+	cbor_write_int(w, 0);
+	cbor_write_bool(w, true);
 	cbor_write_uint(w, 1);
 	cbor_write_text(w, "text", 4);
 	cbor_write_uint(w, 2);
@@ -324,6 +326,8 @@ write_all(struct cbor_write *w)
 	cbor_write_bytes_head(w, 4);
 	cbor_write_raw(w, "01", 2);
 	cbor_write_raw(w, "23", 2);
+	cbor_write_uint(w, 4);
+	cbor_write_null(w);
 }
 
 static void
