@@ -1,5 +1,6 @@
 amber_fuzzer(fuzz_units LIBS base)
 amber_fuzzer(fuzz_json LIBS base)
+amber_fuzzer(fuzz_frame LIBS base)
 amber_fuzzer(fuzz_cbor_read SOURCES fuzz_cbor_read.c ../base/cbor_echo.c LIBS base)
 amber_fuzzer(fuzz_cose LIBS base)
 amber_fuzzer(fuzz_vkey LIBS base)
