@@ -88,7 +88,7 @@ check_lines(const char *text, size_t text_len, const char *p, size_t n,
 
 	while (n > 0) {
 		const char *nl = memchr(p, '\n', n);
-		struct line l = { p, 0 }, name;
+		struct line l = { p, 0 }, name = { NULL, 0 };
 
 		if (nl == NULL)
 			return bad(e, "its last line has no end");
