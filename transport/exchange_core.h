@@ -22,11 +22,11 @@
  * _turn() and _free() may not be called from a hook or callback.
  *
  * Memory of a session: at most 64 kept slices of 32 KiB (2 MiB; slices that
- * the HTTP layer still writes count until it lets go), 256 KiB of upload that
- * waits (held ahead, or not taken by the owner) and 256 KiB of upload history
- * to tell repeats from conflicts, both allocated in blocks of 16 KiB as they
- * are needed, and under 8 KiB besides: EXCHANGE_SESSION_BYTES.  Ended ids:
- * 40 bytes each.
+ * the HTTP layer still writes come on top until it lets go), 256 KiB of upload
+ * that waits (held ahead, or not taken by the owner) and 256 KiB of upload
+ * history to tell repeats from conflicts, both in blocks of 16 KiB allocated
+ * as they are needed, and under 10 KiB besides: EXCHANGE_SESSION_BYTES.  An
+ * ended id: 48 bytes.  The core: one slice to read into.
  */
 #ifndef AMBER_TRANSPORT_EXCHANGE_CORE_H
 #define AMBER_TRANSPORT_EXCHANGE_CORE_H
@@ -39,6 +39,7 @@
 #include "transport/exchange_query.h"
 #include "transport/exchange_session.h"
 #include "transport/exchange_slice.h"
+#include "transport/exchange_upload.h"
 
 struct clock;
 struct err;
@@ -48,11 +49,8 @@ enum {
 	EXCHANGE_WINDOW = 64,		/* exchanges from c on */
 	EXCHANGE_POLLS_MAX = 56,	/* of them a client uses for polls */
 	EXCHANGE_COPIES_MAX = 4,	/* copies of one exchange that wait */
-	EXCHANGE_AHEAD_MAX = 256 * 1024, /* upload bytes not yet taken */
-	EXCHANGE_HISTORY = 256 * 1024,	/* upload bytes kept for comparing */
-	EXCHANGE_GAPS_MAX = 64,		/* separate runs of upload held ahead */
 	EXCHANGE_SESSION_BYTES = EXCHANGE_WINDOW * (EXCHANGE_SLICE_MAX + 64) +
-	    EXCHANGE_AHEAD_MAX + EXCHANGE_HISTORY + 2 * 16384 + 8192,
+	    EXCHANGE_AHEAD_MAX + EXCHANGE_HISTORY + 10 * 1024,
 };
 
 struct exchange_limits {

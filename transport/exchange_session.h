@@ -27,7 +27,6 @@ enum exchange_end {
 	EXCHANGE_END_HANDSHAKE,		/* not established in time */
 	EXCHANGE_END_IDLE,		/* no request under way for too long */
 	EXCHANGE_END_SILENT,		/* no exchange for too long */
-	EXCHANGE_END_MEMORY,		/* no memory for it */
 	EXCHANGE_END_SHUTDOWN,		/* exchange_core_free() */
 	EXCHANGE_ENDS
 };

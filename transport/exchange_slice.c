@@ -41,16 +41,3 @@ exchange_slice_free(struct exchange_slice **sp)
 		free(s);
 	*sp = NULL;
 }
-
-void
-exchange_slice_trim(struct exchange_slice **sp)
-{
-	struct exchange_slice *s = *sp;
-
-	assert(s->refs == 1);
-	/* a failure to shrink leaves the block as it was */
-	if ((s = realloc(s, sizeof(*s) + s->len)) == NULL)
-		return;
-	s->size = s->len;
-	*sp = s;
-}

@@ -25,7 +25,5 @@ int	exchange_slice_new(struct exchange_slice **out, uint32_t size,
 struct exchange_slice *exchange_slice_ref(struct exchange_slice *s);
 /* Gives one reference back; sets *sp to NULL.  *sp may be NULL. */
 void	exchange_slice_free(struct exchange_slice **sp);
-/* Gives memory beyond len back; *sp may move (so: while refs is 1). */
-void	exchange_slice_trim(struct exchange_slice **sp);
 
 #endif
