@@ -92,7 +92,7 @@ uint64_t commit_size(const struct commit *c);
 const struct bytes *commit_note(const struct commit *c);
 void	commit_get_stats(const struct commit *c, struct commit_stats *out);
 /* Room for n more bytes, by the file system's word. */
-bool	commit_has_room(struct commit *c, uint64_t n);
+bool	commit_has_room(const struct commit *c, uint64_t n);
 
 void	commit_entry_init(struct commit_entry *en);
 void	commit_entry_free(struct commit_entry *en);

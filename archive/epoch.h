@@ -15,6 +15,7 @@ struct vkey;
 
 struct epoch {
 	uint64_t	number;
+	uint64_t	index;		/* in the log; by who reads the log */
 	int64_t		not_before, not_after;	/* unix seconds */
 	uint8_t		puzzle[SEAL_ID_LEN];
 	uint8_t		salt[32];

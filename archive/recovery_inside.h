@@ -1,0 +1,100 @@
+/*
+ * recovery_inside.h - what recovery's three files share: first all is looked
+ * at (recovery_scan.c), then, if nothing speaks against it, mended
+ * (recovery_mend.c); recovery.c leads.  Nobody else includes it.
+ */
+#ifndef AMBER_ARCHIVE_RECOVERY_INSIDE_H
+#define AMBER_ARCHIVE_RECOVERY_INSIDE_H
+
+#include "archive/checkpoint.h"
+#include "archive/layout.h"
+#include "archive/recovery.h"
+#include "archive/scan.h"
+
+/* An entry after the last checkpoint frame: to be tried and copied. */
+struct recovery_entry {
+	uint64_t		index;
+	uint64_t		offset;		/* of its head */
+	uint64_t		payload_len;
+	enum segment_type	type;
+	struct merkle_hash	leaf;
+	uint8_t			puzzle[SEAL_ID_LEN];
+};
+
+enum recovery_source {
+	RECOVERY_FILE,		/* `checkpoint` */
+	RECOVERY_SIGNER,
+	RECOVERY_AGAINST,
+	RECOVERY_SOURCES
+};
+
+struct recovery_known {
+	bool			is_there;
+	struct checkpoint	cp;
+	struct bytes		note;
+};
+
+/* A checkpoint and the tree that bears it out. */
+struct recovery_mark {
+	bool			is_there;
+	struct merkle		tree;
+	struct bytes		note;
+	uint64_t		offset;		/* of its frame, if any */
+	uint64_t		entries;	/* of its segment, before it */
+};
+
+/* A segment that a successor overtakes before its end. */
+struct recovery_unfinished {
+	bool			is_there;
+	uint64_t		first;
+	uint64_t		cut;		/* where its entries must end */
+	uint64_t		entries;	/* before the cut */
+	uint64_t		size;		/* of the file */
+	struct merkle		tree;		/* at the cut */
+	struct bytes		note;		/* of that tree; empty: none */
+	/* Its entries from the cut on, which the next one must repeat. */
+	struct recovery_entry	*twin;
+	size_t			ntwins;
+};
+
+struct recovery_last {
+	bool			is_there;
+	uint64_t		first;
+	int			fd;		/* for reading */
+	bool			is_closed;	/* properly, to its end */
+	uint64_t		good;		/* offset behind good frames */
+	uint64_t		size;		/* of the file */
+	struct recovery_mark	lead;		/* before any entry */
+	struct recovery_mark	mark;		/* the last after an entry */
+	uint64_t		entries;	/* in all */
+};
+
+struct recovery_run {
+	struct layout			*l;
+	const struct recovery_opts	*o;
+	struct scan			 scan;
+	uint64_t			*firsts;
+	size_t				 n;
+	struct recovery_known		 known[RECOVERY_SOURCES];
+	uint64_t			 must;	/* S: this much was signed */
+	struct recovery_mark		 best;	/* newest that holds */
+	struct recovery_unfinished	 unfinished;
+	struct recovery_last		 last;
+	/* Entries of the last segment behind last.mark. */
+	struct recovery_entry		*tail;
+	size_t				 ntail;
+	struct merkle			 tail_tree;	/* before them */
+	uint64_t			 scanned;
+	uint64_t			 quarantined;
+};
+
+/* Looks at everything and decides; changes nothing.  ERR_CORRUPT. */
+int	recovery_scan(struct recovery_run *run, struct err *e);
+/* Carries it out; *out gets the segment to go on with. */
+int	recovery_mend(struct recovery_run *run, struct recovery *out,
+	struct err *e);
+/* The manifest of an epoch, from the log: its segment's first entry. */
+int	recovery_scan_manifest(struct layout *l, uint64_t number,
+	struct bytes *out, struct err *e);
+
+#endif

@@ -1,0 +1,632 @@
+/*
+ * recovery_scan.c - what is on the disk, and may it be written to?  Only
+ * reads.
+ */
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive/note.h"
+#include "archive/recovery_inside.h"
+#include "base/err.h"
+
+static int
+corrupt(struct err *e, uint64_t first, const char *what)
+{
+	return err_set(e, ERR_CORRUPT,
+	    "segment %llu: %s: nothing was changed; amber-archive verify "
+	    "tells more",
+	    (unsigned long long)first, what);
+}
+
+/* ---- one segment, open ---- */
+
+struct open_segment {
+	int			 fd;
+	struct segment_read	*r;
+	uint64_t		 size;
+};
+
+static void
+shut(struct open_segment *s)
+{
+	segment_read_free(&s->r);
+	if (s->fd != -1)
+		close(s->fd);
+	s->fd = -1;
+}
+
+static int
+open_segment(const struct layout *l, uint64_t first, struct open_segment *s,
+    struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct stat st;
+	int r;
+
+	s->fd = -1;
+	s->r = NULL;
+	if ((r = layout_open_segment(l, first, &s->fd, e)) != 0)
+		return r;
+	if (fstat(s->fd, &st) == -1)
+		r = err_sys(e, "fstat");
+	else if ((r = segment_read_new(&s->r, s->fd, &why)) != 0)
+		r = r == ERR_FORMAT ? corrupt(e, first, why.msg) :
+				      err_set(e, r, "%s", why.msg);
+	else if (segment_read_header(s->r)->first != first)
+		r = corrupt(e, first, "its name is not its first entry's");
+	if (r != 0)
+		shut(s);
+	else
+		s->size = (uint64_t)st.st_size;
+	return r;
+}
+
+/* ---- marks ---- */
+
+static int
+set_mark(struct recovery_mark *m, const struct merkle *tree, const void *note,
+    size_t n, struct err *e)
+{
+	int r;
+
+	bytes_clear(&m->note);
+	if ((r = bytes_append(&m->note, note, n, e)) != 0)
+		return r;
+	m->is_there = true;
+	m->tree = *tree;
+	return 0;
+}
+
+/* The tree has reached a size: what is known of that size must agree. */
+static int
+reached(struct recovery_run *run, struct err *e)
+{
+	int r;
+
+	for (size_t i = 0; i < RECOVERY_SOURCES; i++) {
+		const struct recovery_known *k = &run->known[i];
+
+		if (!k->is_there || k->cp.size != run->scan.tree.size)
+			continue;
+		if ((r = checkpoint_check_tree(&k->cp, &run->scan.tree, e)) !=
+			0 ||
+		    (r = set_mark(&run->best, &run->scan.tree, k->note.p,
+			 k->note.len, e)) != 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- the newest closed segment ---- */
+
+/* The first entry of an epoch: a manifest that we signed. */
+static int
+read_manifest(const struct layout *l, uint64_t first, const struct vkey *pin,
+    struct epoch *ep, struct bytes *copy, struct err *e)
+{
+	struct open_segment s;
+	struct segment_frame f;
+	struct err why = ERR_INIT;
+	int r;
+
+	if ((r = open_segment(l, first, &s, e)) != 0)
+		return r;
+	do {		/* checkpoints may come before it */
+		r = segment_read_next(s.r, &f, &why);
+	} while (r == 0 && f.type == SEGMENT_CHECKPOINT);
+	if (r == 0 && f.type != SEGMENT_MANIFEST)
+		r = err_set(&why, ERR_FORMAT, "no manifest comes first");
+	if (r == 0)
+		r = epoch_open(ep, f.payload, (size_t)f.payload_len, pin,
+		    &why);
+	if (r == 0 && ep->number != segment_read_header(s.r)->epoch)
+		r = err_set(&why, ERR_FORMAT, "another epoch's manifest");
+	if (r == 0) {
+		ep->index = f.index;
+		if (copy != NULL)
+			r = bytes_append(copy, f.payload,
+			    (size_t)f.payload_len, e);
+	} else
+		r = r == ERR_NOMEM || r == ERR_SYS ?
+		    err_set(e, r, "%s", why.msg) :
+		    corrupt(e, first, why.msg);
+	shut(&s);
+	return r;
+}
+
+/* Index in firsts of the first segment with the epoch of firsts[i]. */
+static int
+epoch_begin(const struct layout *l, const uint64_t *firsts, size_t i,
+    uint64_t *epoch, size_t *begin, struct err *e)
+{
+	struct open_segment s;
+	size_t k = i;
+	int r;
+
+	for (;; k--) {
+		uint64_t number;
+
+		if ((r = open_segment(l, firsts[k], &s, e)) != 0)
+			return r;
+		number = segment_read_header(s.r)->epoch;
+		shut(&s);
+		if (k == i)
+			*epoch = number;
+		else if (number != *epoch) {
+			*begin = k + 1;
+			return 0;
+		}
+		if (k == 0)
+			break;
+	}
+	*begin = 0;
+	return 0;
+}
+
+/* The epochs that are current at the end of firsts[i]. */
+static int
+base_epochs(struct recovery_run *run, size_t i, struct err *e)
+{
+	uint64_t number;
+	size_t begin;
+	int r;
+
+	if ((r = epoch_begin(run->l, run->firsts, i, &number, &begin, e)) !=
+		0 ||
+	    (r = read_manifest(run->l, run->firsts[begin], &run->scan.pin,
+		 &run->scan.epoch, NULL, e)) != 0)
+		return r;
+	run->scan.nepochs = 1;
+	if (begin == 0)
+		return 0;
+	if ((r = epoch_begin(run->l, run->firsts, begin - 1, &number, &begin,
+		 e)) != 0 ||
+	    (r = read_manifest(run->l, run->firsts[begin], &run->scan.pin,
+		 &run->scan.before, NULL, e)) != 0)
+		return r;
+	run->scan.nepochs = 2;
+	return 0;
+}
+
+/* Is firsts[i] closed under our signature?  Then the scan begins behind it. */
+static int
+try_base(struct recovery_run *run, size_t i, bool *is_base, struct err *e)
+{
+	struct bytes note = BYTES_INIT(NOTE_MAX);
+	struct segment_trailer t;
+	struct open_segment s;
+	struct checkpoint cp;
+	uint64_t off;
+	int r;
+
+	*is_base = false;
+	if ((r = open_segment(run->l, run->firsts[i], &s, e)) != 0)
+		return r;
+	r = segment_read_closing(s.r, &t, &note, &off, e);
+	if (r == ERR_NOENT) {
+		r = 0;
+		goto out;
+	}
+	if (r != 0)
+		goto out;
+	if (checkpoint_open(&cp, (char *)note.p, note.len, &run->scan.pin,
+		NULL) != 0 ||
+	    checkpoint_check_tree(&cp, &t.tree, NULL) != 0 ||
+	    t.tree.size - t.entries != run->firsts[i] ||
+	    memcmp(segment_read_header(s.r)->origin, run->scan.origin, 32) !=
+		0)
+		goto out;
+	run->scan.tree = t.tree;
+	run->scan.checked = cp.size;
+	run->scan.has_checked = true;
+	*is_base = true;
+	if ((r = set_mark(&run->best, &t.tree, note.p, note.len, e)) != 0)
+		goto out;
+	r = base_epochs(run, i, e);
+out:
+	bytes_free(&note);
+	shut(&s);
+	return r;
+}
+
+/* ---- frames behind it ---- */
+
+static int
+push(struct recovery_entry **v, size_t *n, const struct segment_frame *f,
+    struct err *e)
+{
+	struct recovery_entry *p = *v;
+
+	/* Room doubles whenever the count is a power of two. */
+	if ((*n & (*n - 1)) == 0) {
+		size_t size = *n == 0 ? 1 : *n * 2;
+
+		if ((p = realloc(*v, size * sizeof(*p))) == NULL)
+			return err_set(e, ERR_NOMEM, "no memory for entries");
+		*v = p;
+	}
+	p[*n] = (struct recovery_entry){ .index = f->index,
+		.offset = f->offset, .payload_len = f->payload_len,
+		.type = f->type, .leaf = f->leaf };
+	memcpy(p[*n].puzzle, f->head.puzzle, SEAL_ID_LEN);
+	(*n)++;
+	return 0;
+}
+
+/* A judged frame of the segment at hand. */
+static int
+took(struct recovery_run *run, const struct segment_frame *f, bool is_last,
+    struct err *e)
+{
+	struct recovery_mark *m;
+	int r;
+
+	run->scanned++;
+	if (segment_is_entry(f->type)) {
+		if (is_last && (r = push(&run->tail, &run->ntail, f, e)) != 0)
+			return r;
+		return reached(run, e);
+	}
+	if (f->type != SEGMENT_CHECKPOINT)
+		return 0;
+	if ((r = set_mark(&run->best, &run->scan.tree, f->payload,
+		 (size_t)f->payload_len, e)) != 0 ||
+	    !is_last)
+		return r;
+	m = run->scan.entries > 0 ? &run->last.mark : &run->last.lead;
+	if ((r = set_mark(m, &run->scan.tree, f->payload,
+		 (size_t)f->payload_len, e)) != 0)
+		return r;
+	m->offset = f->offset;
+	m->entries = run->scan.entries;
+	run->ntail = 0;
+	run->tail_tree = run->scan.tree;
+	return 0;
+}
+
+/* A valid checkpoint of more than the tree, at any byte from off on? */
+static int
+find_later(struct recovery_run *run, const struct open_segment *s,
+    uint64_t off, bool *is_found, struct err *e)
+{
+	enum { STEP = 64 << 10, KEEP = SEGMENT_HEAD_LEN + SEGMENT_NOTE_MAX };
+	uint8_t *buf;
+	int r = 0;
+
+	*is_found = false;
+	if ((buf = malloc(STEP + KEEP)) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory to search");
+	for (; off < s->size && !*is_found && r == 0; off += STEP) {
+		ssize_t got = pread(s->fd, buf, STEP + KEEP, (off_t)off);
+		size_t n = got > 0 ? (size_t)got : 0;
+
+		if (got == -1)
+			r = err_sys(e, "read");
+		for (size_t i = 0; i < n && i < STEP && !*is_found; i++) {
+			struct segment_head h;
+			struct checkpoint cp;
+			uint8_t d[32];
+
+			if (buf[i] != 0xa5 || n - i < SEGMENT_HEAD_LEN ||
+			    segment_get_head(&h, buf + i, NULL) != 0 ||
+			    h.type != SEGMENT_CHECKPOINT ||
+			    h.len > n - i - SEGMENT_HEAD_LEN)
+				continue;
+			crypto_hash_sha256(d, buf + i + SEGMENT_HEAD_LEN,
+			    h.len);
+			*is_found = segment_check_head(buf + i,
+					segment_read_header(s->r)->first, d) &&
+			    checkpoint_open(&cp,
+				(char *)buf + i + SEGMENT_HEAD_LEN,
+				(size_t)h.len, &run->scan.pin, NULL) == 0 &&
+			    cp.size > run->scan.tree.size;
+		}
+	}
+	free(buf);
+	return r;
+}
+
+static int
+check_must(const struct recovery_run *run, struct err *e)
+{
+	if (run->scan.tree.size >= run->must)
+		return 0;
+	return err_set(e, ERR_CORRUPT,
+	    "the archive holds %llu good entries, but %llu were signed: "
+	    "nothing was changed",
+	    (unsigned long long)run->scan.tree.size,
+	    (unsigned long long)run->must);
+}
+
+/* The last segment's frames, up to the first that is not good. */
+static int
+scan_last(struct recovery_run *run, struct open_segment *s, struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct segment_frame f;
+	bool is_found;
+	int r;
+
+	while ((r = scan_next(&run->scan, s->r, &f, &why)) == 0)
+		if ((r = took(run, &f, true, e)) != 0)
+			return r;
+	run->last.good = segment_read_offset(s->r);
+	run->last.entries = run->scan.entries;
+	if (r == ERR_CORRUPT)
+		return corrupt(e, run->last.first, why.msg);
+	if (r != ERR_EOF && r != ERR_AGAIN && r != ERR_FORMAT)
+		return err_set(e, r, "%s", why.msg);
+	if (check_must(run, e) != 0) {
+		err_ctx(e, "segment %llu: %s",
+		    (unsigned long long)run->last.first, why.msg);
+		return ERR_CORRUPT;
+	}
+	if (r == ERR_EOF)
+		return 0;
+	if ((r = find_later(run, s, run->last.good, &is_found, e)) != 0)
+		return r;
+	if (is_found) {
+		corrupt(e, run->last.first,
+		    "a signed checkpoint of more entries follows");
+		err_ctx(e, "%s", why.msg);
+		return ERR_CORRUPT;
+	}
+	return 0;
+}
+
+/*
+ * A segment that is not the last.  Its entries must reach the next one's
+ * first index; what follows is remembered and compared later.
+ */
+static int
+scan_inner(struct recovery_run *run, struct open_segment *s, uint64_t first,
+    uint64_t next, struct err *e)
+{
+	struct recovery_unfinished *u = &run->unfinished;
+	struct err why = ERR_INIT;
+	struct segment_frame f;
+	int r;
+
+	if (u->is_there)
+		return corrupt(e, first, "a second segment is not closed");
+	while (run->scan.tree.size < next) {
+		if ((r = scan_next(&run->scan, s->r, &f, &why)) != 0)
+			return r == ERR_NOMEM || r == ERR_SYS ?
+			    err_set(e, r, "%s", why.msg) :
+			    corrupt(e, first, why.msg);
+		if ((r = took(run, &f, false, e)) != 0)
+			return r;
+	}
+	u->is_there = true;
+	u->first = first;
+	u->cut = segment_read_offset(s->r);
+	u->entries = run->scan.entries;
+	u->size = s->size;
+	u->tree = run->scan.tree;
+	while ((r = segment_read_next(s->r, &f, NULL)) == 0) {
+		struct checkpoint cp;
+
+		if (f.type == SEGMENT_CHECKPOINT && u->note.len == 0 &&
+		    checkpoint_open(&cp, (const char *)f.payload,
+			(size_t)f.payload_len, &run->scan.pin, NULL) == 0 &&
+		    checkpoint_check_tree(&cp, &u->tree, NULL) == 0 &&
+		    (r = bytes_append(&u->note, f.payload,
+			 (size_t)f.payload_len, e)) != 0)
+			return r;
+		if (segment_is_entry(f.type) &&
+		    (r = push(&u->twin, &u->ntwins, &f, e)) != 0)
+			return r;
+	}
+	return r == ERR_SYS || r == ERR_NOMEM ?
+	    err_set(e, r, "reading segment %llu failed",
+		(unsigned long long)first) :
+	    0;
+}
+
+/* ---- what follows from it ---- */
+
+/* Where the overtaken segment's checkpoint may be held besides in itself. */
+static int
+find_note(struct recovery_run *run, struct err *e)
+{
+	struct recovery_unfinished *u = &run->unfinished;
+	int r = 0;
+
+	if (u->note.len == 0 && run->last.lead.is_there &&
+	    run->last.lead.tree.size == u->tree.size)
+		r = bytes_append(&u->note, run->last.lead.note.p,
+		    run->last.lead.note.len, e);
+	for (size_t i = 0; i < RECOVERY_SOURCES && r == 0; i++)
+		/* reached() has compared it with the tree. */
+		if (u->note.len == 0 && run->known[i].is_there &&
+		    run->known[i].cp.size == u->tree.size)
+			r = bytes_append(&u->note, run->known[i].note.p,
+			    run->known[i].note.len, e);
+	if (r == 0 && u->note.len == 0)
+		return corrupt(e, u->first,
+		    "it is not closed, and the checkpoint that should close "
+		    "it is nowhere");
+	if (r == 0 && (!run->best.is_there ||
+			  run->best.tree.size < u->tree.size))
+		r = set_mark(&run->best, &u->tree, u->note.p, u->note.len, e);
+	return r;
+}
+
+/* The overtaken segment's entries from the cut on are the next one's; the
+ * last segment's file still has them all, whatever its checkpoints. */
+static int
+compare_twins(struct recovery_run *run, const struct open_segment *s,
+    struct err *e)
+{
+	struct recovery_unfinished *u = &run->unfinished;
+	struct segment_frame f;
+	size_t i = 0;
+	int r = 0;
+
+	segment_read_seek(s->r, SEGMENT_HEADER_LEN);
+	while (i < u->ntwins && segment_read_offset(s->r) < run->last.good) {
+		if ((r = segment_read_next(s->r, &f, e)) != 0)
+			return r;
+		if (!segment_is_entry(f.type))
+			continue;
+		if (f.index != u->twin[i].index ||
+		    !merkle_is_equal(&f.leaf, &u->twin[i].leaf))
+			return corrupt(e, u->first,
+			    "it and the next one hold different entries of "
+			    "the same index");
+		i++;
+	}
+	u->ntwins = i;		/* those that are safe in the next one */
+	return 0;
+}
+
+static const uint8_t *
+key_of(const struct recovery_run *run, const uint8_t puzzle[SEAL_ID_LEN])
+{
+	for (size_t i = 0; i < run->o->nkeys; i++)
+		if (memcmp(run->o->keys[i].puzzle, puzzle, SEAL_ID_LEN) == 0)
+			return run->o->keys[i].key;
+	return NULL;
+}
+
+/* Does a record open?  *is_good stays true where its key is not at hand. */
+static int
+try_open(struct recovery_run *run, const struct open_segment *s,
+    const struct recovery_entry *en, bool *is_good, struct err *e)
+{
+	const uint8_t *key = key_of(run, en->puzzle), *capture;
+	struct bytes b = BYTES_INIT(SEAL_PAYLOAD_MAX);
+	struct segment_frame f = { .offset = en->offset,
+		.payload_off = en->offset + SEGMENT_HEAD_LEN,
+		.payload_len = en->payload_len };
+	size_t n;
+	int r;
+
+	*is_good = true;
+	if (en->type != SEGMENT_RECORD || key == NULL)
+		return 0;
+	if ((r = segment_read_payload(s->r, &f, &b, e)) == 0) {
+		r = seal_open(b.p, b.len, key, run->scan.pin.name, &capture, &n,
+		    e);
+		*is_good = r == 0;
+		if (r != ERR_NOMEM && r != ERR_CRYPTO)
+			r = 0;
+	}
+	bytes_free(&b);
+	return r;
+}
+
+/* Entries that nobody signed must open; the first that does not, and what
+ * follows it, is torn. */
+static int
+try_tail(struct recovery_run *run, const struct open_segment *s, struct err *e)
+{
+	for (size_t i = 0; i < run->ntail; i++) {
+		bool is_good;
+		int r;
+
+		if (run->tail[i].index < run->must)
+			continue;
+		if ((r = try_open(run, s, &run->tail[i], &is_good, e)) != 0)
+			return r;
+		if (is_good)
+			continue;
+		run->last.good = run->tail[i].offset;
+		run->last.entries -= run->ntail - i;
+		run->ntail = i;
+		run->scan.tree = run->tail_tree;
+		for (size_t k = 0; k < i; k++)
+			merkle_append(&run->scan.tree, &run->tail[k].leaf);
+		break;
+	}
+	return 0;
+}
+
+static int
+scan_one(struct recovery_run *run, size_t i, struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct open_segment s;
+	uint64_t first = run->firsts[i];
+	int r;
+
+	if ((r = open_segment(run->l, first, &s, e)) != 0)
+		return r;
+	if ((r = scan_segment(&run->scan, s.r, &why)) != 0) {
+		r = corrupt(e, first, why.msg);
+		goto out;
+	}
+	if (i + 1 < run->n) {
+		r = scan_inner(run, &s, first, run->firsts[i + 1], e);
+		goto out;
+	}
+	run->last.is_there = true;
+	run->last.first = first;
+	run->last.size = s.size;
+	run->tail_tree = run->scan.tree;
+	if ((r = scan_last(run, &s, e)) != 0 ||
+	    (r = try_tail(run, &s, e)) != 0)
+		goto out;
+	if (run->unfinished.is_there &&
+	    ((r = find_note(run, e)) != 0 ||
+		(r = compare_twins(run, &s, e)) != 0))
+		goto out;
+	run->last.fd = s.fd;
+	s.fd = -1;
+out:
+	shut(&s);
+	return r;
+}
+
+int
+recovery_scan(struct recovery_run *run, struct err *e)
+{
+	bool is_base = false;
+	size_t i;
+	int r;
+
+	for (i = run->n; i > 0; i--) {
+		if ((r = try_base(run, i - 1, &is_base, e)) != 0)
+			return r;
+		if (is_base)
+			break;
+	}
+	if ((r = reached(run, e)) != 0)
+		return r;
+	for (; i < run->n; i++)
+		if ((r = scan_one(run, i, e)) != 0)
+			return r;
+	return check_must(run, e);
+}
+
+int
+recovery_scan_manifest(struct layout *l, uint64_t number, struct bytes *out,
+    struct err *e)
+{
+	uint64_t *firsts = NULL, epoch;
+	struct epoch ep;
+	size_t n, begin;
+	int r;
+
+	if ((r = layout_list(l, &firsts, &n, e)) != 0)
+		return r;
+	r = err_set(e, ERR_NOENT, "no segment of epoch %llu",
+	    (unsigned long long)number);
+	for (size_t i = n; i > 0; i = begin) {
+		if ((r = epoch_begin(l, firsts, i - 1, &epoch, &begin, e)) !=
+		    0)
+			break;
+		if (epoch == number) {
+			r = read_manifest(l, firsts[begin], &l->vkey, &ep, out,
+			    e);
+			break;
+		}
+		r = err_set(e, ERR_NOENT, "no segment of epoch %llu",
+		    (unsigned long long)number);
+	}
+	free(firsts);
+	return r;
+}

@@ -1,0 +1,582 @@
+/*
+ * test_archive.c - the writer beside an event loop: records out and back,
+ * epochs, rotation, bounds of the queue, locks, a full disk.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "archive/archive.h"
+#include "archive/disk.h"
+#include "archive/layout.h"
+#include "archive/receipt.h"
+#include "archive/signer.h"
+#include "base/identity.h"
+#include "base/secret.h"
+#include "tests/archive/check.h"
+#include "tests/archive/sample.h"
+#include "tests/test_util.h"
+
+enum { RECORDS = 300, WAIT_S = 60 };
+
+static struct identity *id;
+static struct sample_epoch epochs[3];
+
+struct world {
+	char			*folder, *path;
+	struct event_base	*base;
+	struct signer		*signer;
+	struct archive		*a;
+	struct archive_opts	 o;
+};
+
+struct slot {
+	struct capture	c;
+	char		url[64];
+	uint8_t		body[2000];
+	int		calls, status;
+	bool		is_full;
+	uint64_t	index;
+	uint8_t		rs[32];
+	char		receipt[RECEIPT_MAX];
+	size_t		receipt_len;
+};
+
+static struct slot slots[RECORDS];
+static int done_count;
+
+static void
+on_done(const struct archive_done *d, void *arg)
+{
+	struct slot *s = arg;
+
+	s->calls++;
+	s->status = d->status;
+	s->is_full = d->is_full;
+	done_count++;
+	if (d->status != 0) {
+		assert_non_null(d->err);
+		return;
+	}
+	s->index = d->index;
+	s->receipt_len = d->receipt_len;
+	if (d->receipt != NULL)
+		memcpy(s->receipt, d->receipt, d->receipt_len);
+	if (d->rs != NULL)
+		memcpy(s->rs, d->rs, sizeof(s->rs));
+}
+
+static void
+on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	*(bool *)arg = true;
+}
+
+/* Runs the loop until n callbacks were called in all. */
+static void
+run_until(struct world *w, int n)
+{
+	const struct timeval tv = { WAIT_S, 0 };
+	bool is_late = false;
+	struct event *ev = evtimer_new(w->base, on_timeout, &is_late);
+
+	evtimer_add(ev, &tv);
+	while (done_count < n && !is_late)
+		event_base_loop(w->base, EVLOOP_ONCE);
+	event_free(ev);
+	assert_false(is_late);
+}
+
+static void
+world_open(struct world *w)
+{
+	struct err e = ERR_INIT;
+
+	assert_int_equal(signer_local_new(&w->signer, id, NULL), 0);
+	w->o.commit.recovery.signer = w->signer;
+	if (archive_open_writer(&w->a, &w->o, NULL, &e) != 0)
+		fail_msg("%s", e.msg);
+}
+
+static void
+world_close(struct world *w)
+{
+	struct err e = ERR_INIT;
+
+	if (archive_close(&w->a, &e) != 0)
+		fail_msg("%s", e.msg);
+	signer_free(&w->signer);
+}
+
+static int
+setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	w->folder = test_folder_make();
+	w->path = test_path(w->folder, "archive");
+	w->base = event_base_new();
+	w->o.path = w->path;
+	w->o.vkey = identity_vkey(id);
+	w->o.base = w->base;
+	w->o.may_create = true;
+	memset(slots, 0, sizeof(slots));
+	done_count = 0;
+	*state = w;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct world *w = *state;
+
+	if (w->a != NULL)
+		(void)archive_close(&w->a, NULL);
+	signer_free(&w->signer);
+	event_base_free(w->base);
+	test_folder_remove(w->folder);
+	free(w->path);
+	free(w->folder);
+	free(w);
+	return 0;
+}
+
+static void
+publish(struct world *w, struct sample_epoch *ep, struct slot *s, int want)
+{
+	const struct archive_cb cb = { on_done, s };
+	struct secret *key = NULL;
+	struct err e = ERR_INIT;
+
+	assert_int_equal(secret_copy(&key, ep->key, 32, NULL), 0);
+	if (archive_publish(w->a, ep->cose.p, ep->cose.len, key, &cb, &e) !=
+	    want)
+		fail_msg("%s", e.msg);
+	secret_free(&key);
+}
+
+static void
+publish_now(struct world *w, struct sample_epoch *ep)
+{
+	struct slot s = { .calls = 0 };
+	int n = done_count + 1;
+
+	publish(w, ep, &s, 0);
+	run_until(w, n);
+	assert_int_equal(s.status, 0);
+}
+
+static int
+append(struct world *w, uint64_t epoch, struct slot *s, size_t body)
+{
+	const struct archive_cb cb = { on_done, s };
+
+	memset(s->body, (int)(s - slots), sizeof(s->body));
+	sample_capture_body(&s->c, (uint64_t)(s - slots), s->body, body,
+	    s->url);
+	return archive_append(w->a, epoch, &s->c, &cb, NULL);
+}
+
+static void
+check_slots(struct world *w, size_t from, size_t n)
+{
+	struct check c;
+
+	check_archive(&c, w->path, identity_vkey(id), epochs, 3);
+	for (size_t i = from; i < from + n; i++) {
+		struct receipt rc;
+
+		assert_int_equal(slots[i].calls, 1);
+		assert_int_equal(slots[i].status, 0);
+		check_receipt(&c, identity_vkey(id), slots[i].receipt,
+		    slots[i].receipt_len, slots[i].index);
+		assert_int_equal(receipt_parse(&rc, slots[i].receipt,
+				     slots[i].receipt_len, NULL),
+		    0);
+		assert_int_equal(seal_check_rs(&rc.head, slots[i].rs, NULL),
+		    0);
+	}
+	assert_int_equal(c.opened, c.records);
+	check_free(&c);
+}
+
+static void
+test_round_trip(void **state)
+{
+	struct world *w = *state;
+	struct archive_state st;
+	struct check c;
+
+	world_open(w);
+	assert_int_equal(append(w, 1, &slots[0], 10), ERR_PHASE);
+	publish_now(w, &epochs[0]);
+	for (int i = 0; i < RECORDS; i++)
+		assert_int_equal(append(w, 1, &slots[i], 100 + (size_t)i), 0);
+	run_until(w, 1 + RECORDS);
+	for (int i = 0; i < RECORDS; i++)
+		assert_int_equal(slots[i].index, i + 1);
+	archive_get_state(w->a, &st);
+	assert_int_equal(st.size, RECORDS + 1);
+	assert_int_equal(st.queued, 0);
+	assert_int_equal(st.queued_bytes, 0);
+	assert_int_equal(st.commit.entries, RECORDS + 1);
+	assert_true(st.commit.batches < RECORDS);
+	world_close(w);
+	check_slots(w, 0, RECORDS);
+	check_archive(&c, w->path, identity_vkey(id), epochs, 3);
+	assert_int_equal(c.records, RECORDS);
+	assert_int_equal(c.checked, RECORDS + 1);
+	assert_true(c.is_closed);
+	assert_int_equal(c.unsigned_bytes, 0);
+	check_free(&c);
+}
+
+/* Queued and then closed: every callback is called, by close. */
+static void
+test_close_delivers(void **state)
+{
+	struct world *w = *state;
+
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(append(w, 1, &slots[i], 1000), 0);
+	world_close(w);
+	assert_int_equal(done_count, 51);
+	check_slots(w, 0, 50);
+}
+
+/* Idle for a while: the checkpoint is on the disk without a clean stop. */
+static void
+test_idle(void **state)
+{
+	struct world *w = *state;
+	uint64_t checked = 0;
+
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	assert_int_equal(append(w, 1, &slots[0], 10), 0);
+	run_until(w, 2);
+	for (int i = 0; i < 500 && checked != 2; i++) {
+		struct check c;
+
+		usleep(20000);
+		check_archive(&c, w->path, identity_vkey(id), epochs, 3);
+		checked = c.checked;
+		assert_int_equal(c.records, 1);
+		check_free(&c);
+	}
+	assert_int_equal(checked, 2);
+	world_close(w);
+}
+
+static void
+test_epochs(void **state)
+{
+	struct world *w = *state;
+	struct slot again = { .calls = 0 };
+	struct check c;
+	int n = 0;
+
+	w->o.commit.segment_entries = 20;
+	w->o.sync_each = true;		/* batches of one: 3 segments each */
+	world_open(w);
+	for (int k = 0; k < 3; k++) {
+		publish_now(w, &epochs[k]);
+		n++;
+		for (int i = 0; i < 50; i++, n++)
+			/* The first ten were admitted in the epoch before. */
+			assert_int_equal(append(w,
+					     k > 0 && i < 10 ?
+						 epochs[k - 1].epoch.number :
+						 epochs[k].epoch.number,
+					     &slots[k * 50 + i], 100),
+			    0);
+		run_until(w, n);
+	}
+	/* Two epochs old: its records could not stand here any more. */
+	assert_int_equal(append(w, 1, &slots[200], 10), ERR_PHASE);
+	archive_forget(w->a, 2);
+	assert_int_equal(append(w, 2, &slots[200], 10), ERR_PHASE);
+	archive_forget(w->a, 77);
+	world_close(w);
+	check_slots(w, 0, 150);
+	check_archive(&c, w->path, identity_vkey(id), epochs, 3);
+	assert_int_equal(c.records, 150);
+	assert_int_equal(c.segments, 9);
+	check_free(&c);
+	/* The next life goes on in the same epoch, and in no older one. */
+	world_open(w);
+	publish(w, &epochs[2], &again, 0);
+	run_until(w, n + 1);
+	assert_int_equal(again.status, 0);
+	assert_int_equal(again.index, 102);
+	assert_int_equal(again.receipt_len, 0);
+	publish(w, &epochs[0], &again, 0);
+	run_until(w, n + 2);
+	assert_int_equal(again.status, ERR_ARG);
+	assert_int_equal(append(w, 3, &slots[150], 10), 0);
+	run_until(w, n + 3);
+	assert_int_equal(slots[150].index, 153);
+	world_close(w);
+	check_slots(w, 0, 151);
+}
+
+static void
+test_wrong_publications(void **state)
+{
+	struct world *w = *state;
+	const struct archive_cb cb = { on_done, &slots[0] };
+	struct secret *key = NULL;
+	struct err e = ERR_INIT;
+
+	world_open(w);
+	assert_int_equal(secret_copy(&key, epochs[1].key, 32, NULL), 0);
+	assert_int_equal(archive_publish(w->a, epochs[0].cose.p,
+			     epochs[0].cose.len, key, &cb, &e),
+	    ERR_AUTH);
+	test_err_is(&e, ERR_AUTH, "not that of epoch 1");
+	assert_int_equal(archive_publish(w->a, epochs[0].cose.p,
+			     epochs[0].cose.len - 1, key, &cb, &e),
+	    ERR_FORMAT);
+	secret_free(&key);
+	publish_now(w, &epochs[0]);
+	publish(w, &epochs[0], &slots[0], ERR_PHASE);
+	world_close(w);
+	assert_int_equal(slots[0].calls, 0);
+}
+
+/* The queue's bounds, at the limit and one past it. */
+static void
+test_bounds(void **state)
+{
+	struct world *w = *state;
+	int n = 0;
+
+	w->o.queue_records = 4;
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	/* The loop does not run: nothing completes, all is counted. */
+	while (n < 10 && append(w, 1, &slots[n], 10) == 0)
+		n++;
+	assert_int_equal(n, 4);
+	assert_int_equal(append(w, 1, &slots[9], 10), ERR_LIMIT);
+	run_until(w, 5);
+	assert_int_equal(append(w, 1, &slots[4], 10), 0);
+	world_close(w);
+	check_slots(w, 0, 5);
+	/* Three records of 1,170 bytes; a single larger one still passes. */
+	w->o.queue_records = 0;
+	w->o.queue_bytes = 4000;
+	done_count = 0;
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	for (n = 5; n < 15 && append(w, 1, &slots[n], 10) == 0;)
+		n++;
+	assert_int_equal(n, 8);
+	run_until(w, 4);
+	w->o.queue_bytes = 0;
+	world_close(w);
+	w->o.queue_bytes = 100;
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	assert_int_equal(append(w, 1, &slots[8], 1000), 0);
+	assert_int_equal(append(w, 1, &slots[9], 1000), ERR_LIMIT);
+	world_close(w);
+	check_slots(w, 0, 9);
+}
+
+static void
+test_bad_capture(void **state)
+{
+	struct world *w = *state;
+	const struct archive_cb cb = { on_done, &slots[0] };
+	struct capture c;
+
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	sample_capture_small(&c);
+	c.software.p = NULL;
+	assert_int_equal(archive_append(w->a, 1, &c, &cb, NULL), ERR_ARG);
+	world_close(w);
+	assert_int_equal(slots[0].calls, 0);
+}
+
+static void
+test_second_writer(void **state)
+{
+	struct world *w = *state;
+	struct archive *b = NULL;
+	struct signer *s = NULL;
+	struct archive_opts o;
+	struct err e = ERR_INIT;
+	char *lock;
+
+	world_open(w);
+	o = w->o;
+	assert_int_equal(signer_local_new(&s, id, NULL), 0);
+	o.commit.recovery.signer = s;
+	assert_int_equal(archive_open_writer(&b, &o, NULL, &e), ERR_LOCKED);
+	test_err_is(&e, ERR_LOCKED, "another process");
+	/* LOCK deleted: still locked, by the folder. */
+	lock = test_path(w->path, "LOCK");
+	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(archive_open_writer(&b, &o, NULL, &e), ERR_LOCKED);
+	free(lock);
+	world_close(w);
+	assert_int_equal(archive_open_writer(&b, &o, NULL, &e), 0);
+	assert_int_equal(archive_close(&b, NULL), 0);
+	signer_free(&s);
+}
+
+static void
+test_places(void **state)
+{
+	struct world *w = *state;
+	struct identity *other = NULL;
+	struct archive *b = NULL;
+	struct signer *s = NULL;
+	struct archive_opts o;
+	struct err e = ERR_INIT;
+	char *p;
+
+	assert_int_equal(signer_local_new(&s, id, NULL), 0);
+	w->o.commit.recovery.signer = s;
+	o = w->o;
+	o.may_create = false;
+	assert_int_equal(archive_open_writer(&b, &o, NULL, &e), ERR_NOENT);
+	/* A folder of other things is no place for an archive. */
+	o = w->o;
+	o.path = w->folder;
+	p = test_path(w->folder, "letter");
+	test_file_write(p, "x", 1);
+	free(p);
+	assert_int_equal(archive_open_writer(&b, &o, NULL, &e), ERR_EXIST);
+	test_err_is(&e, ERR_EXIST, "other things");
+	/* Another identity's archive. */
+	assert_int_equal(archive_open_writer(&b, &w->o, NULL, &e), 0);
+	assert_int_equal(archive_close(&b, NULL), 0);
+	assert_int_equal(identity_new(&other, "log.example/test", NULL), 0);
+	o = w->o;
+	o.vkey = identity_vkey(other);
+	assert_int_equal(archive_open_writer(&b, &o, NULL, &e), ERR_AUTH);
+	test_err_is(&e, ERR_AUTH, "another key");
+	identity_free(&other);
+	/* Another format. */
+	p = test_path(w->path, "FORMAT");
+	test_file_write(p, "amber archive 2\n", 16);
+	assert_int_equal(archive_open_writer(&b, &w->o, NULL, &e), ERR_FORMAT);
+	test_file_write(p, LAYOUT_FORMAT, strlen(LAYOUT_FORMAT));
+	free(p);
+	p = test_path(w->path, "seg/strange");
+	test_file_write(p, "x", 1);
+	assert_int_equal(archive_open_writer(&b, &w->o, NULL, &e), ERR_FORMAT);
+	test_err_is(&e, ERR_FORMAT, "no segment");
+	free(p);
+	signer_free(&s);
+}
+
+/* ---- a disk that fills ---- */
+
+static _Atomic int fail_write;	/* errno of the next writes, 0: none */
+
+static ssize_t
+failing_pwritev(void *arg, int fd, const struct iovec *iov, int n, off_t off)
+{
+	(void)arg;
+	if (fail_write != 0) {
+		/* A part gets through, as on a real disk. */
+		if (pwrite(fd, iov->iov_base, 1, off) == -1)
+			return -1;
+		errno = fail_write;
+		return -1;
+	}
+	return disk_system()->pwritev(NULL, fd, iov, n, off);
+}
+
+static void
+test_full_disk(void **state)
+{
+	const int errors[] = { ENOSPC, EDQUOT, EIO };
+	struct world *w = *state;
+	struct disk d = *disk_system();
+	int n;
+
+	d.pwritev = failing_pwritev;
+	w->o.commit.recovery.disk = &d;
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	n = done_count;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(append(w, 1, &slots[2 * i], 100), 0);
+		run_until(w, ++n);
+		assert_int_equal(slots[2 * i].status, 0);
+		fail_write = errors[i];
+		assert_int_equal(append(w, 1, &slots[99], 100), 0);
+		run_until(w, ++n);
+		assert_int_equal(slots[99].status, ERR_SYS);
+		assert_int_equal(slots[99].is_full, errors[i] != EIO);
+		assert_int_equal(archive_has_room(w->a), errors[i] == EIO);
+		fail_write = 0;
+		/* There is room again: writing resumes. */
+		assert_int_equal(append(w, 1, &slots[2 * i + 1], 100), 0);
+		run_until(w, ++n);
+		assert_int_equal(slots[2 * i + 1].status, 0);
+		for (int k = 0; k < 200 && !archive_has_room(w->a); k++)
+			usleep(50000);
+		assert_true(archive_has_room(w->a));
+	}
+	world_close(w);
+	check_slots(w, 0, 6);
+}
+
+static int
+group_setup(void **state)
+{
+	(void)state;
+	if (secret_init(NULL) != 0 ||
+	    identity_new(&id, "log.example/test", NULL) != 0)
+		return -1;
+	for (int i = 0; i < 3; i++)
+		sample_epoch_make(&epochs[i], id, (uint64_t)i + 1);
+	return 0;
+}
+
+static int
+group_teardown(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		sample_epoch_free(&epochs[i]);
+	identity_free(&id);
+	return 0;
+}
+
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_round_trip),
+		TEST(test_close_delivers),
+		TEST(test_idle),
+		TEST(test_epochs),
+		TEST(test_wrong_publications),
+		TEST(test_bounds),
+		TEST(test_bad_capture),
+		TEST(test_second_writer),
+		TEST(test_places),
+		TEST(test_full_disk),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
