@@ -129,7 +129,11 @@ assert_made(struct fixture *f)
 	assert_string_equal(f->last.phase, "verify");
 }
 
-static const struct { uint32_t n; uint64_t m, interval; unsigned workers; }
+static const struct {
+	uint32_t n;
+	uint64_t m, interval;
+	unsigned workers;
+}
 shapes[] = {
 	{ 1, 1, 1, 1 },
 	{ 1, 10, 10, 3 },
@@ -345,7 +349,7 @@ test_mayhem(void **state)
 		f.o.recheck = 100;
 		f.o.hang_ms = 300;
 		f.kill_one_in = 6;
-		f.stop_one_in = 12;
+		f.stop_one_in = 30;
 		puzzle_arm(&f.board->flip, 1 + randombytes_uniform(7),
 		    1 + randombytes_uniform(96), 1);
 		puzzle_arm(&f.board->die, 1 + randombytes_uniform(7),

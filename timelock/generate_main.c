@@ -1,0 +1,294 @@
+/*
+ * generate_main.c - `amber-timelock generate`, alone or as amberd's child:
+ * engine, measurement, projection, the generator, and what becomes of its
+ * result.  Nothing is written, signed or sent before all is computed.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/confine.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "base/units.h"
+#include "timelock/generate_main.h"
+#include "timelock/generate_opts.h"
+#include "timelock/generate_tell.h"
+#include "timelock/generator.h"
+#include "timelock/hasher.h"
+#include "timelock/machine.h"
+#include "timelock/projection.h"
+#include "timelock/timelock_cli.h"
+
+enum {
+	MEASURE_MS = 3000,	/* for each of the two rates */
+	OOM_PROTECTED = -500,
+};
+
+struct generate {
+	struct generate_opts	 o;
+	struct generate_tell	 tell;
+	struct identity		*id;		/* alone */
+	struct generator_opts	 g;
+	struct engine		*en;
+	struct hasher_source	 src;
+	struct manifest		*m;
+	struct secret		*key;
+};
+
+/* ---- before ---- */
+
+static int
+open_alone(struct generate *s, struct err *e)
+{
+	int r;
+
+	if ((r = timelock_cli_must_not_exist(s->o.out, e)) != 0 ||
+	    (s->o.key_out != NULL &&
+	    (r = timelock_cli_must_not_exist(s->o.key_out, e)) != 0) ||
+	    (r = identity_load(s->o.identity, &s->id, e)) != 0)
+		return r;
+	s->o.origin = identity_vkey(s->id)->name;
+	return 0;
+}
+
+static int
+fill_params(struct generate *s, struct err *e)
+{
+	struct manifest_params *p = &s->g.params;
+	int r;
+
+	if (!s->o.has_algorithm &&
+	    (r = engine_newest_algorithm(&s->o.algorithm, e)) != 0)
+		return r;
+	p->algorithm = s->o.algorithm == ENGINE_RX2 ? MANIFEST_RX2 :
+	    MANIFEST_RX0;
+	if (strlen(s->o.origin) >= sizeof(p->origin))
+		return err_set(e, ERR_ARG, "the origin is too long");
+	memcpy(p->origin, s->o.origin, strlen(s->o.origin) + 1);
+	p->epoch = s->o.epoch;
+	p->segments = (uint32_t)s->o.segments;
+	p->steps = s->o.steps;
+	p->interval = s->o.interval;
+	if ((r = manifest_check_params(p, e)) != 0)
+		return r;
+	return secret_fill_random(p->key, sizeof(p->key), e);
+}
+
+static void
+fill_generator(struct generate *s)
+{
+	s->g.workers = s->o.workers;
+	s->g.first_cpu = s->o.first_cpu;
+	s->g.nice = s->o.nice;
+	s->g.is_confined = true;
+	s->g.stop = generate_tell_stop(&s->tell);
+	s->g.progress_ms = generate_tell_interval_ms(&s->tell);
+	s->g.fd = s->o.fd;
+	s->g.on_fd = generate_tell_on_fd;
+	s->g.on_progress = generate_tell_on_progress;
+	s->g.on_note = generate_tell_on_note;
+	s->g.arg = &s->tell;
+}
+
+/* The whole work is in this process: the kernel shall take others first.
+ * Lowering the score is root's. */
+static void
+protect(void)
+{
+	const struct confine_opts o = { .set_oom = true,
+		.oom_score_adj = OOM_PROTECTED };
+	struct err e = ERR_INIT;
+
+	if (geteuid() == 0 && confine_process(&o, &e) != 0)
+		log_info("not protected from the OOM killer: %s", e.msg);
+}
+
+static void
+warn_of_swap(struct generate *s)
+{
+	struct machine m;
+	char used[UNITS_TEXT_MAX];
+
+	if (machine_read(&m, NULL) != 0 || m.swap_used_bytes == 0)
+		return;
+	units_format_size(m.swap_used_bytes, used);
+	generate_tell_note(&s->tell, "swap is in use (%s): states of the "
+	    "workers could be written to it; switch it off or encrypt it",
+	    used);
+}
+
+static int
+build(struct generate *s, struct err *e)
+{
+	const struct engine_opts o = {
+		.mode = s->o.mode,
+		.algorithm = s->o.algorithm,
+		.key = s->g.params.key,
+		.key_len = sizeof(s->g.params.key),
+		.on_progress = generate_tell_on_build,
+		.arg = &s->tell,
+		.stop = generate_tell_stop(&s->tell),
+	};
+	int r;
+
+	if ((r = engine_memory_fits(o.mode, s->o.workers, e)) != 0)
+		return r;
+	if ((r = engine_new(&s->en, &o, e)) != 0) {
+		generate_tell_why_stopped(&s->tell, e);
+		return r;
+	}
+	hasher_from_engine(&s->src, s->en);
+	return 0;
+}
+
+/* No thread exists any more, and no file is needed but the results'. */
+static int
+confine(struct err *e)
+{
+	/* prctl: a worker becomes dumpable for a moment, see worker.c. */
+	static const char *const names[] = { "prctl" };
+
+	return confine_filter(CONFINE_BASIC | CONFINE_FRAMES | CONFINE_FORK |
+	    CONFINE_FILES_READ | CONFINE_FILES_WRITE | CONFINE_JIT |
+	    CONFINE_SCHED, names, 1, CONFINE_KILL, e);
+}
+
+/* Rates, how long it takes, how much is rechecked, what the rules say. */
+static int
+project(struct generate *s, struct err *e)
+{
+	const double epoch_s = (double)s->o.epoch_ms / 1000;
+	const double min_sealed_s = (double)s->o.min_sealed_ms / 1000;
+	struct generator_speed speed = { 0, 0 };
+	struct projection_in in = {
+		.segments = s->g.params.segments,
+		.steps = s->g.params.steps,
+		.workers = s->o.workers,
+		.recheck = s->o.recheck,
+	};
+	int r;
+
+	if ((r = generator_measure(&s->g, &s->src, MEASURE_MS, &speed, e)) !=
+	    0)
+		return r;
+	s->g.chain_hps = in.chain_hps = speed.chain_hps;
+	in.total_hps = speed.total_hps;
+	if (s->o.recheck_is_auto)
+		in.recheck = projection_recheck(&in, epoch_s);
+	s->g.recheck = in.recheck;
+	generate_tell_projection(&s->tell, &in);
+	if (s->o.epoch_ms > 0 && (r = projection_check(&in, epoch_s,
+	    min_sealed_s, e)) != 0) {
+		if (!s->o.is_demo)
+			return r;
+		generate_tell_note(&s->tell, "a demo goes on although %s",
+		    e->msg);
+	}
+	if (s->o.has_not_after && (double)s->o.not_after <
+	    (double)clock_wall_s(clock_system()) + projection_make_s(&in))
+		return err_set(e, ERR_ARG, "--not-after would be over before "
+		    "the puzzle is made");
+	return 0;
+}
+
+/* ---- after ---- */
+
+/* The key first: a manifest whose key was to be kept and is not would be
+ * noticed too late. */
+static int
+write_files(struct generate *s, const struct bytes *file, struct err *e)
+{
+	int r;
+
+	if (s->o.key_out != NULL && (r = timelock_cli_write_key(s->o.key_out,
+	    s->key->p, false, e)) != 0)
+		return r;
+	if ((r = io_create_file(s->o.out, file->p, file->len, 0644, e)) != 0) {
+		err_ctx(e, "manifest %s", s->o.out);
+		if (s->o.key_out != NULL)
+			(void)unlink(s->o.key_out);
+	}
+	return r;
+}
+
+static int
+finish_alone(struct generate *s, struct err *e)
+{
+	struct bytes file = BYTES_INIT(MANIFEST_FILE_MAX);
+	int64_t from = s->o.has_not_before ? s->o.not_before :
+	    clock_wall_s(clock_system());
+	int64_t to = s->o.has_not_after ? s->o.not_after :
+	    from + GENERATE_OPTS_EPOCH_S;
+	int r;
+
+	if ((r = manifest_set_times(s->m, from, to, e)) == 0 &&
+	    (r = manifest_sign(s->m, s->id, &file, e)) == 0 &&
+	    (r = write_files(s, &file, e)) == 0)
+		r = generate_tell_result(&s->tell, s->m, s->o.out,
+		    s->o.key_out, e);
+	bytes_free(&file);
+	return r;
+}
+
+static int
+run(struct generate *s, struct err *e)
+{
+	int r;
+
+	if ((r = timelock_cli_begin(e)) != 0 ||
+	    (s->o.fd < 0 && (r = open_alone(s, e)) != 0) ||
+	    (r = fill_params(s, e)) != 0)
+		return r;
+	fill_generator(s);
+	protect();
+	warn_of_swap(s);
+	if ((r = build(s, e)) != 0 || (r = confine(e)) != 0 ||
+	    (r = project(s, e)) != 0 ||
+	    (r = generator_run(&s->g, &s->src, &s->m, &s->key, e)) != 0)
+		return r;
+	if (s->o.fd >= 0)
+		return generate_tell_send_result(&s->tell, s->m, s->key, e);
+	return finish_alone(s, e);
+}
+
+static void
+set_signals(const struct generate *s)
+{
+	if (s->o.fd < 0) {
+		timelock_cli_catch_signals();
+		return;
+	}
+	/* A supervisor stops us by frame. */
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+}
+
+int
+generate_main(int argc, char **argv)
+{
+	static struct generate s;
+	struct err e = ERR_INIT;
+	int code, r;
+
+	if ((code = generate_opts_parse(&s.o, argc, argv)) >= 0)
+		return code;
+	set_signals(&s);
+	generate_tell_begin(&s.tell, s.o.fd, s.o.json);
+	r = run(&s, &e);
+	generate_tell_end(&s.tell);
+	if (r != 0 && s.o.fd >= 0)
+		generate_tell_send_failed(&s.tell, &e);
+	identity_free(&s.id);
+	manifest_free(&s.m);
+	secret_free(&s.key);
+	engine_free(&s.en);
+	return r == 0 ? TIMELOCK_EXIT_OK : timelock_cli_fail("generate", &e);
+}

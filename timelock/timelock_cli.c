@@ -1,0 +1,154 @@
+/*
+ * timelock_cli.c - see timelock_cli.h.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/confine.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/secret.h"
+#include "timelock/timelock_cli.h"
+
+static volatile sig_atomic_t stop_flag;
+
+int
+timelock_cli_exit_code(int err_code)
+{
+	switch (err_code) {
+	case 0:
+		return TIMELOCK_EXIT_OK;
+	case ERR_UNSUPPORTED:
+		return TIMELOCK_EXIT_UNSUPPORTED;
+	case ERR_CANCEL:
+		return TIMELOCK_EXIT_STOPPED;
+	case ERR_LOCKED:
+		return TIMELOCK_EXIT_LOCKED;
+	}
+	return TIMELOCK_EXIT_FAILED;
+}
+
+int
+timelock_cli_fail(const char *command, const struct err *e)
+{
+	char prog[64];
+
+	(void)snprintf(prog, sizeof(prog), "amber-timelock %s", command);
+	err_print(e, prog);
+	return timelock_cli_exit_code(e->code);
+}
+
+int
+timelock_cli_usage(const char *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)fprintf(stderr, "amber-timelock %s: ", command);
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fprintf(stderr, "\nTry 'amber-timelock %s --help'.\n", command);
+	return TIMELOCK_EXIT_USAGE;
+}
+
+int
+timelock_cli_begin(struct err *e)
+{
+	int r;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	if ((r = secret_init(e)) != 0)
+		return r;
+	return confine_no_dump(e);
+}
+
+static void
+on_signal(int sig)
+{
+	(void)sig;
+	stop_flag = 1;
+}
+
+const volatile sig_atomic_t *
+timelock_cli_stop_flag(void)
+{
+	return &stop_flag;
+}
+
+void
+timelock_cli_catch_signals(void)
+{
+	/* SA_RESETHAND: who is asked twice goes at once. */
+	struct sigaction sa = { .sa_handler = on_signal,
+		.sa_flags = (int)SA_RESETHAND };
+
+	sigemptyset(&sa.sa_mask);
+	(void)sigaction(SIGTERM, &sa, NULL);
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGHUP, &sa, NULL);
+}
+
+int
+timelock_cli_parse_mode(const char *word, enum engine_mode *out,
+    struct err *e)
+{
+	if (strcmp(word, "full") == 0)
+		*out = ENGINE_FULL;
+	else if (strcmp(word, "light") == 0)
+		*out = ENGINE_LIGHT;
+	else
+		return err_set(e, ERR_ARG, "the mode is full or light");
+	return 0;
+}
+
+const char *
+timelock_cli_mode_name(enum engine_mode m)
+{
+	return m == ENGINE_FULL ? "full" : "light";
+}
+
+enum engine_algorithm
+timelock_cli_algorithm(enum manifest_algorithm a)
+{
+	return a == MANIFEST_RX2 ? ENGINE_RX2 : ENGINE_RX0;
+}
+
+int
+timelock_cli_must_not_exist(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0)
+		return err_set(e, ERR_EXIST, "%s exists; it is not "
+		    "overwritten", path);
+	if (errno != ENOENT)
+		return err_sys(e, "%s", path);
+	return 0;
+}
+
+int
+timelock_cli_write_key(const char *path, const uint8_t key[32], bool replace,
+    struct err *e)
+{
+	char text[2 * 32 + 2];
+	int r;
+
+	(void)sodium_bin2hex(text, sizeof(text), key, 32);
+	text[64] = '\n';
+	r = replace ? io_replace_file(path, text, 65, 0600, e) :
+	    io_create_file(path, text, 65, 0600, e);
+	WIPE(text);
+	if (r != 0)
+		err_ctx(e, "key file %s", path);
+	return r;
+}
+
+void
+timelock_cli_id(const uint8_t id[MANIFEST_ID_LEN],
+    char out[TIMELOCK_CLI_ID_TEXT])
+{
+	(void)sodium_bin2hex(out, TIMELOCK_CLI_ID_TEXT, id, MANIFEST_ID_LEN);
+}

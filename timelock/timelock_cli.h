@@ -1,0 +1,63 @@
+/*
+ * timelock_cli.h - habits that the commands of amber-timelock share.
+ *
+ * Results go to stdout, everything else to stderr; --json makes NDJSON
+ * objects on stdout, each with a "message_type".  No command takes a secret
+ * but by file.
+ */
+#ifndef AMBER_TIMELOCK_TIMELOCK_CLI_H
+#define AMBER_TIMELOCK_TIMELOCK_CLI_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "timelock/engine.h"
+#include "timelock/manifest.h"
+
+struct err;
+
+/* Exit codes, as the man pages list them. */
+enum {
+	TIMELOCK_EXIT_OK = 0,
+	TIMELOCK_EXIT_FAILED = 1,	/* refused or failed; stderr says why */
+	TIMELOCK_EXIT_USAGE = 2,
+	TIMELOCK_EXIT_UNSUPPORTED = 3,	/* library or machine lacks it */
+	TIMELOCK_EXIT_STOPPED = 4,	/* by a signal or the supervisor */
+	TIMELOCK_EXIT_LOCKED = 11,	/* another process uses the file */
+};
+int	timelock_cli_exit_code(int err_code);
+
+/* "amber-timelock COMMAND: message" on stderr; returns the exit code. */
+int	timelock_cli_fail(const char *command, const struct err *e);
+/* The same for a wrong command line, with a hint at --help. */
+int	timelock_cli_usage(const char *command, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* sodium, no core dump, not dumpable, ignore SIGPIPE. */
+int	timelock_cli_begin(struct err *e);
+
+/* SIGTERM, SIGINT and SIGHUP set the flag, without SA_RESTART; a second one
+ * kills. */
+const volatile sig_atomic_t *timelock_cli_stop_flag(void);
+void	timelock_cli_catch_signals(void);
+
+/* "full", "light"; ERR_ARG. */
+int	timelock_cli_parse_mode(const char *word, enum engine_mode *out,
+	struct err *e);
+const char *timelock_cli_mode_name(enum engine_mode m);
+/* A manifest's algorithm as the engine's. */
+enum engine_algorithm timelock_cli_algorithm(enum manifest_algorithm a);
+
+/* 64 hex digits and a newline, 0600, durable; ERR_EXIST if not replace. */
+int	timelock_cli_write_key(const char *path, const uint8_t key[32],
+	bool replace, struct err *e);
+/* ERR_EXIST when something has that name already. */
+int	timelock_cli_must_not_exist(const char *path, struct err *e);
+
+/* A puzzle id in hex. */
+enum { TIMELOCK_CLI_ID_TEXT = 2 * MANIFEST_ID_LEN + 1 };
+void	timelock_cli_id(const uint8_t id[MANIFEST_ID_LEN],
+	char out[TIMELOCK_CLI_ID_TEXT]);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * timelock_main.c - the program amber-timelock: a table of commands.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/version.h"
+#include "timelock/generate_main.h"
+#include "timelock/inspect_main.h"
+#include "timelock/keygen_main.h"
+#include "timelock/solve_main.h"
+#include "timelock/timelock_cli.h"
+
+static const struct {
+	const char	*name, *what;
+	int		(*run)(int argc, char **argv);
+} commands[] = {
+	{ "keygen", "make an identity and its verifier key", keygen_main },
+	{ "generate", "make a puzzle", generate_main },
+	{ "inspect", "show a puzzle and what solving it would cost",
+	    inspect_main },
+	{ "solve", "solve a puzzle, resumably", solve_main },
+};
+
+static void
+usage(FILE *f)
+{
+	(void)fputs("Usage: amber-timelock COMMAND [OPTION...]\n\n"
+	    "Timelock puzzles: hours to make, days to solve.\n\n", f);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		(void)fprintf(f, "  %-10s %s\n", commands[i].name,
+		    commands[i].what);
+	(void)fputs("\n  -h, --help     this text; after COMMAND: its own\n"
+	    "  -V, --version  print the version\n\n"
+	    "Exit codes: 0 done; 1 refused or failed; 2 wrong command line;\n"
+	    "3 the RandomX library or the machine cannot do it; 4 stopped by\n"
+	    "a signal; 11 the file is in use by another process.\n", f);
+}
+
+int
+main(int argc, char **argv)
+{
+	log_open("amber-timelock", LOG_LEVEL_INFO, false);
+	if (argc < 2) {
+		usage(stderr);
+		return TIMELOCK_EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		usage(stdout);
+		return TIMELOCK_EXIT_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		(void)printf("amber-timelock %s\n", AMBER_VERSION);
+		return TIMELOCK_EXIT_OK;
+	}
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	}
+	(void)fprintf(stderr, "amber-timelock: no command '%s'\n", argv[1]);
+	usage(stderr);
+	return TIMELOCK_EXIT_USAGE;
+}
