@@ -22,6 +22,8 @@ endfunction()
 amber_pkg(sodium libsodium 1.0.18 libsodium-dev)
 amber_pkg(cbor libcbor 0.8 libcbor-dev)
 amber_pkg(event libevent_core 2.1 libevent-dev)
+# evdns' server, for tests and load alone.
+amber_pkg(event_extra libevent_extra 2.1 libevent-dev)
 amber_pkg(ssl libssl 3.0 libssl-dev)
 amber_pkg(crypto libcrypto 3.0 libssl-dev)
 amber_pkg(cares libcares 1.18 libc-ares-dev)
