@@ -8,45 +8,23 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "archive/checkpoint.h"
-#include "archive/commit.h"
+#include "archive/commit_inside.h"
 #include "archive/disk.h"
 #include "archive/layout.h"
 #include "archive/merkle_proof.h"
 #include "archive/note.h"
 #include "archive/receipt.h"
-#include "archive/segment_write.h"
 #include "archive/signer.h"
 #include "base/err.h"
 #include "base/log.h"
 
 enum {
-	/* A note's frame and a trailer's, at their largest. */
-	CLOSING_MAX = 2 * SEGMENT_HEAD_LEN + SEGMENT_NOTE_MAX +
-	    SEGMENT_TRAILER_MAX,
 	/* A receipt without its hashes, and a hash's line. */
 	RECEIPT_BASE = 1024,
 	RECEIPT_LINE = 45,
-};
-
-struct commit {
-	struct layout		*l;
-	struct commit_opts	 o;
-	const struct disk	*d;
-	struct merkle		 tree;
-	unsigned		 nepochs;
-	struct epoch		 epoch, before;
-	struct bytes		 note;		/* of tree */
-	bool			 is_noted;	/* it stands in a segment */
-	int			 fd;		/* -1: no segment is open */
-	uint64_t		 first, end, entries;	/* of it */
-	bool			 is_dead;
-	struct commit_stats	 stats;
-	struct iovec		 iov[COMMIT_BATCH_RECORDS + 1];
-	struct merkle_hash	 leaves[COMMIT_BATCH_RECORDS];
 };
 
 static void
@@ -55,19 +33,6 @@ default_fatal(const struct err *why, void *arg)
 	(void)arg;
 	log_err(why, "the archive's state on disk is in doubt: stopping");
 	_exit(COMMIT_EXIT);
-}
-
-/* Never returns by default; afterwards nothing is done any more. */
-static int
-fatal(struct commit *c, const char *what, const struct err *cause,
-    struct err *e)
-{
-	struct err why = *cause;
-
-	c->is_dead = true;
-	err_ctx(&why, "%s", what);
-	c->o.on_fatal(&why, c->o.fatal_arg);
-	return err_set(e, ERR_PHASE, "%s", why.msg);
 }
 
 /* ---- opening and closing ---- */
@@ -114,8 +79,6 @@ commit_new(struct commit **out, struct layout *l, const struct commit_opts *o,
 	return 0;
 }
 
-static int close_segment(struct commit *c, struct err *e);
-
 int
 commit_close(struct commit **cp, bool is_clean, struct err *e)
 {
@@ -125,37 +88,12 @@ commit_close(struct commit **cp, bool is_clean, struct err *e)
 	if (c == NULL)
 		return 0;
 	if (is_clean && !c->is_dead && c->fd != -1 && c->entries > 0)
-		r = close_segment(c, e);
+		r = commit_segment_close(c, e);
 	disk_close(c->d, &c->fd);
 	bytes_free(&c->note);
 	free(c);
 	*cp = NULL;
 	return r;
-}
-
-/* ---- disk ---- */
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static void
-count_sync(struct commit_stats *s, uint64_t ns)
-{
-	unsigned bucket = 0;
-
-	while (bucket + 1 < COMMIT_SYNC_BUCKETS && ns / 1000 >> bucket != 0)
-		bucket++;
-	s->syncs++;
-	s->sync_us[bucket]++;
-	s->sync_ns_sum += ns;
-	if (ns > s->sync_ns_max)
-		s->sync_ns_max = ns;
 }
 
 static void
@@ -170,35 +108,6 @@ count_group(struct commit_stats *s, size_t n)
 	s->entries += n;
 }
 
-/*
- * Writes iov (total bytes) at the segment's end and syncs.  A failed write is
- * taken back, and is no more than an error; everything else is fatal.
- */
-static int
-append(struct commit *c, int n, uint64_t total, struct err *e)
-{
-	struct err why = ERR_INIT, again = ERR_INIT;
-	uint64_t begun;
-	int r;
-
-	if ((r = disk_write(c->d, c->fd, c->iov, n, c->end, NULL, &why)) !=
-	    0) {
-		if (disk_truncate(c->d, c->fd, c->end, &again) != 0)
-			return fatal(c, "a failed write cannot be taken back",
-			    &again, e);
-		if (e != NULL)
-			*e = why;
-		return r;
-	}
-	begun = now_ns();
-	if (disk_datasync(c->d, c->fd, &why) != 0)
-		return fatal(c, "sync of a segment", &why, e);
-	count_sync(&c->stats, now_ns() - begun);
-	c->stats.bytes += total;
-	c->end += total;
-	return 0;
-}
-
 static void
 replace_checkpoint(struct commit *c)
 {
@@ -209,97 +118,23 @@ replace_checkpoint(struct commit *c)
 		log_warn_err(&e, "archive");
 }
 
-/* The pending note's frame, if there is one, appended to out. */
-static int
-put_pending(struct commit *c, struct bytes *out, struct err *e)
-{
-	return c->is_noted ? 0 :
-			     segment_write_note(out, c->first, c->tree.size,
-				 &c->note, e);
-}
-
 int
 commit_idle(struct commit *c, struct err *e)
 {
-	struct bytes b = BYTES_INIT(CLOSING_MAX);
+	struct bytes b = BYTES_INIT(COMMIT_CLOSING_MAX);
 	int r;
 
 	if (c->is_dead)
 		return err_set(e, ERR_PHASE, "the committer has stopped");
 	if (!commit_has_pending(c))
 		return 0;
-	if ((r = put_pending(c, &b, e)) == 0) {
+	if ((r = commit_segment_pending(c, &b, e)) == 0) {
 		c->iov[0] = (struct iovec){ b.p, b.len };
-		if ((r = append(c, 1, b.len, e)) == 0)
+		if ((r = commit_segment_append(c, 1, b.len, e)) == 0)
 			c->is_noted = true;
 	}
 	bytes_free(&b);
 	return r;
-}
-
-/* ---- rotation ---- */
-
-static int
-close_segment(struct commit *c, struct err *e)
-{
-	struct bytes b = BYTES_INIT(CLOSING_MAX);
-	int r;
-
-	if ((r = put_pending(c, &b, e)) != 0 ||
-	    (r = segment_write_trailer(&b, c->first, c->entries, &c->tree,
-		 e)) != 0)
-		goto out;
-	c->iov[0] = (struct iovec){ b.p, b.len };
-	if ((r = append(c, 1, b.len, e)) != 0)
-		goto out;
-	c->is_noted = true;
-	c->stats.rotations++;
-	disk_close(c->d, &c->fd);
-out:
-	bytes_free(&b);
-	return r;
-}
-
-static int
-open_segment(struct commit *c, uint64_t epoch, struct err *e)
-{
-	struct segment_header h = { .first = c->tree.size, .epoch = epoch };
-	struct err why = ERR_INIT;
-	bool in_doubt = false;
-	int fd = -1, r;
-
-	segment_origin(h.origin, c->l->vkey.name);
-	if ((r = segment_write_begin(c->d, c->l->seg, &h, &fd, e)) != 0)
-		return r;
-	if ((r = segment_write_publish(c->d, c->l->seg, h.first, fd, &in_doubt,
-		 &why)) != 0) {
-		disk_close(c->d, &fd);
-		if (in_doubt)
-			return fatal(c, "a new segment", &why, e);
-		if (e != NULL)
-			*e = why;
-		return r;
-	}
-	c->fd = fd;
-	c->first = h.first;
-	c->end = SEGMENT_HEADER_LEN;
-	c->entries = 0;
-	return 0;
-}
-
-/* A segment with room for n entries of so many bytes, of the present epoch. */
-static int
-make_room(struct commit *c, size_t n, uint64_t bytes, struct err *e)
-{
-	int r;
-
-	if (c->fd != -1 && c->entries > 0 &&
-	    (c->entries + n > c->o.segment_entries ||
-		c->end + bytes + CLOSING_MAX > c->o.segment_bytes)) {
-		if ((r = close_segment(c, e)) != 0)
-			return r;
-	}
-	return c->fd != -1 ? 0 : open_segment(c, c->epoch.number, e);
 }
 
 /* ---- batches ---- */
@@ -345,7 +180,7 @@ sign(struct commit *c, size_t n, struct err *e)
 		&why) != 0 ||
 	    checkpoint_check_tree(&cp, &tree, &why) != 0) {
 		bytes_free(&note);
-		return fatal(c, "the log's signer", &why, e);
+		return commit_segment_fatal(c, "the log's signer", &why, e);
 	}
 	bytes_free(&c->note);
 	c->note = note;
@@ -375,13 +210,13 @@ static int
 commit_entries(struct commit *c, struct commit_entry *const *v, size_t n,
     struct err *e)
 {
-	struct bytes pending = BYTES_INIT(CLOSING_MAX);
+	struct bytes pending = BYTES_INIT(COMMIT_CLOSING_MAX);
 	struct merkle_batch *proofs = NULL;
 	uint64_t total = 0;
 	int niov = 0, r;
 
 	if ((r = prepare(c, v, n, &proofs, e)) != 0 ||
-	    (r = put_pending(c, &pending, e)) != 0)
+	    (r = commit_segment_pending(c, &pending, e)) != 0)
 		goto out;
 	if (pending.len > 0)
 		c->iov[niov++] = (struct iovec){ pending.p, pending.len };
@@ -390,7 +225,7 @@ commit_entries(struct commit *c, struct commit_entry *const *v, size_t n,
 		    (struct iovec){ v[i]->frame.p, v[i]->frame.len };
 	for (int i = 0; i < niov; i++)
 		total += c->iov[i].iov_len;
-	if ((r = append(c, niov, total, e)) != 0)
+	if ((r = commit_segment_append(c, niov, total, e)) != 0)
 		goto out;
 	c->entries += n;
 	if ((r = sign(c, n, e)) != 0)
@@ -441,21 +276,9 @@ commit_batch(struct commit *c, struct commit_entry *const *v, size_t n,
 	}
 	if (c->tree.size > MERKLE_SIZE_MAX - n)
 		return err_set(e, ERR_LIMIT, "the log is full");
-	if ((r = make_room(c, n, bytes, e)) != 0)
+	if ((r = commit_segment_room(c, n, bytes, e)) != 0)
 		return r;
 	return commit_entries(c, v, n, e);
-}
-
-/* A segment that got no entry is given up, so that none of another epoch is
- * put into it. */
-static void
-drop_segment(struct commit *c)
-{
-	char name[SEGMENT_NAME_MAX];
-
-	segment_name(name, c->first);
-	disk_close(c->d, &c->fd);
-	(void)disk_unlink(c->d, c->l->seg, name, NULL);
 }
 
 static int
@@ -495,7 +318,7 @@ write_epoch_file(struct commit *c, const struct commit_entry *entry,
 	if (disk_replace(c->d, c->l->epoch, name, p, n, true, &why) == 0)
 		return 0;
 	if (why.sys != ENOSPC && why.sys != EDQUOT)
-		return fatal(c, "a manifest's file", &why, e);
+		return commit_segment_fatal(c, "a manifest's file", &why, e);
 	log_warn_err(&why, "archive: the next opening writes it");
 	return 0;
 }
@@ -512,14 +335,14 @@ commit_manifest(struct commit *c, const struct epoch *ep,
 	if ((r = check_number(c, ep, entry, e)) != 0)
 		return r;
 	if (c->fd != -1 && c->entries == 0)
-		drop_segment(c);
-	if (c->fd != -1 && (r = close_segment(c, e)) != 0)
+		commit_segment_drop(c);
+	if (c->fd != -1 && (r = commit_segment_close(c, e)) != 0)
 		return r;
-	if ((r = open_segment(c, ep->number, e)) != 0)
+	if ((r = commit_segment_open(c, ep->number, e)) != 0)
 		return r;
 	if ((r = commit_entries(c, &entry, 1, e)) != 0) {
 		if (!c->is_dead)
-			drop_segment(c);
+			commit_segment_drop(c);
 		return r;
 	}
 	c->before = c->epoch;

@@ -125,7 +125,7 @@ write_epoch(struct recovery_run *run, const struct epoch *ep, struct err *e)
 	int r;
 
 	layout_epoch_name(name, ep->number);
-	if ((r = recovery_scan_manifest(run->l, ep->number, &want, e)) != 0)
+	if ((r = recovery_base_manifest(run->l, ep->number, &want, e)) != 0)
 		goto out;
 	if (layout_read_epoch(run->l, ep->number, &have, NULL) != 0 ||
 	    have.len != want.len || memcmp(have.p, want.p, want.len) != 0)

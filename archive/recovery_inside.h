@@ -1,7 +1,7 @@
 /*
- * recovery_inside.h - what recovery's three files share: first all is looked
- * at (recovery_scan.c), then, if nothing speaks against it, mended
- * (recovery_mend.c); recovery.c leads.  Nobody else includes it.
+ * recovery_inside.h - what recovery's files share: first all is looked at
+ * (recovery_base.c, recovery_scan.c), then, if nothing speaks against it,
+ * mended (recovery_mend.c); recovery.c leads.  Nobody else includes it.
  */
 #ifndef AMBER_ARCHIVE_RECOVERY_INSIDE_H
 #define AMBER_ARCHIVE_RECOVERY_INSIDE_H
@@ -88,13 +88,31 @@ struct recovery_run {
 	uint64_t			 quarantined;
 };
 
+/* A segment, open for reading. */
+struct recovery_segment {
+	int			 fd;
+	struct segment_read	*r;
+	uint64_t		 size;
+};
+
+int	recovery_base_open(const struct layout *l, uint64_t first,
+	struct recovery_segment *s, struct err *e);
+void	recovery_base_shut(struct recovery_segment *s);
+/* ERR_CORRUPT that names the segment. */
+int	recovery_base_corrupt(struct err *e, uint64_t first,
+	const char *what);
+int	recovery_base_mark(struct recovery_mark *m, const struct merkle *tree,
+	const void *note, size_t n, struct err *e);
+/* Is firsts[i] closed under our signature?  Then run->scan stands behind it. */
+int	recovery_base_try(struct recovery_run *run, size_t i, bool *is_base,
+	struct err *e);
+/* The manifest of an epoch, from the log: its segment's first entry. */
+int	recovery_base_manifest(struct layout *l, uint64_t number,
+	struct bytes *out, struct err *e);
 /* Looks at everything and decides; changes nothing.  ERR_CORRUPT. */
 int	recovery_scan(struct recovery_run *run, struct err *e);
 /* Carries it out; *out gets the segment to go on with. */
 int	recovery_mend(struct recovery_run *run, struct recovery *out,
 	struct err *e);
-/* The manifest of an epoch, from the log: its segment's first entry. */
-int	recovery_scan_manifest(struct layout *l, uint64_t number,
-	struct bytes *out, struct err *e);
 
 #endif

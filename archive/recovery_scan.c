@@ -5,80 +5,13 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "archive/note.h"
 #include "archive/recovery_inside.h"
 #include "base/err.h"
 
-static int
-corrupt(struct err *e, uint64_t first, const char *what)
-{
-	return err_set(e, ERR_CORRUPT,
-	    "segment %llu: %s: nothing was changed; amber-archive verify "
-	    "tells more",
-	    (unsigned long long)first, what);
-}
-
-/* ---- one segment, open ---- */
-
-struct open_segment {
-	int			 fd;
-	struct segment_read	*r;
-	uint64_t		 size;
-};
-
-static void
-shut(struct open_segment *s)
-{
-	segment_read_free(&s->r);
-	if (s->fd != -1)
-		close(s->fd);
-	s->fd = -1;
-}
-
-static int
-open_segment(const struct layout *l, uint64_t first, struct open_segment *s,
-    struct err *e)
-{
-	struct err why = ERR_INIT;
-	struct stat st;
-	int r;
-
-	s->fd = -1;
-	s->r = NULL;
-	if ((r = layout_open_segment(l, first, &s->fd, e)) != 0)
-		return r;
-	if (fstat(s->fd, &st) == -1)
-		r = err_sys(e, "fstat");
-	else if ((r = segment_read_new(&s->r, s->fd, &why)) != 0)
-		r = r == ERR_FORMAT ? corrupt(e, first, why.msg) :
-				      err_set(e, r, "%s", why.msg);
-	else if (segment_read_header(s->r)->first != first)
-		r = corrupt(e, first, "its name is not its first entry's");
-	if (r != 0)
-		shut(s);
-	else
-		s->size = (uint64_t)st.st_size;
-	return r;
-}
-
 /* ---- marks ---- */
-
-static int
-set_mark(struct recovery_mark *m, const struct merkle *tree, const void *note,
-    size_t n, struct err *e)
-{
-	int r;
-
-	bytes_clear(&m->note);
-	if ((r = bytes_append(&m->note, note, n, e)) != 0)
-		return r;
-	m->is_there = true;
-	m->tree = *tree;
-	return 0;
-}
 
 /* The tree has reached a size: what is known of that size must agree. */
 static int
@@ -93,143 +26,11 @@ reached(struct recovery_run *run, struct err *e)
 			continue;
 		if ((r = checkpoint_check_tree(&k->cp, &run->scan.tree, e)) !=
 			0 ||
-		    (r = set_mark(&run->best, &run->scan.tree, k->note.p,
-			 k->note.len, e)) != 0)
+		    (r = recovery_base_mark(&run->best, &run->scan.tree,
+			 k->note.p, k->note.len, e)) != 0)
 			return r;
 	}
 	return 0;
-}
-
-/* ---- the newest closed segment ---- */
-
-/* The first entry of an epoch: a manifest that we signed. */
-static int
-read_manifest(const struct layout *l, uint64_t first, const struct vkey *pin,
-    struct epoch *ep, struct bytes *copy, struct err *e)
-{
-	struct open_segment s;
-	struct segment_frame f;
-	struct err why = ERR_INIT;
-	int r;
-
-	if ((r = open_segment(l, first, &s, e)) != 0)
-		return r;
-	do {		/* checkpoints may come before it */
-		r = segment_read_next(s.r, &f, &why);
-	} while (r == 0 && f.type == SEGMENT_CHECKPOINT);
-	if (r == 0 && f.type != SEGMENT_MANIFEST)
-		r = err_set(&why, ERR_FORMAT, "no manifest comes first");
-	if (r == 0)
-		r = epoch_open(ep, f.payload, (size_t)f.payload_len, pin,
-		    &why);
-	if (r == 0 && ep->number != segment_read_header(s.r)->epoch)
-		r = err_set(&why, ERR_FORMAT, "another epoch's manifest");
-	if (r == 0) {
-		ep->index = f.index;
-		if (copy != NULL)
-			r = bytes_append(copy, f.payload,
-			    (size_t)f.payload_len, e);
-	} else
-		r = r == ERR_NOMEM || r == ERR_SYS ?
-		    err_set(e, r, "%s", why.msg) :
-		    corrupt(e, first, why.msg);
-	shut(&s);
-	return r;
-}
-
-/* Index in firsts of the first segment with the epoch of firsts[i]. */
-static int
-epoch_begin(const struct layout *l, const uint64_t *firsts, size_t i,
-    uint64_t *epoch, size_t *begin, struct err *e)
-{
-	struct open_segment s;
-	size_t k = i;
-	int r;
-
-	for (;; k--) {
-		uint64_t number;
-
-		if ((r = open_segment(l, firsts[k], &s, e)) != 0)
-			return r;
-		number = segment_read_header(s.r)->epoch;
-		shut(&s);
-		if (k == i)
-			*epoch = number;
-		else if (number != *epoch) {
-			*begin = k + 1;
-			return 0;
-		}
-		if (k == 0)
-			break;
-	}
-	*begin = 0;
-	return 0;
-}
-
-/* The epochs that are current at the end of firsts[i]. */
-static int
-base_epochs(struct recovery_run *run, size_t i, struct err *e)
-{
-	uint64_t number;
-	size_t begin;
-	int r;
-
-	if ((r = epoch_begin(run->l, run->firsts, i, &number, &begin, e)) !=
-		0 ||
-	    (r = read_manifest(run->l, run->firsts[begin], &run->scan.pin,
-		 &run->scan.epoch, NULL, e)) != 0)
-		return r;
-	run->scan.nepochs = 1;
-	if (begin == 0)
-		return 0;
-	if ((r = epoch_begin(run->l, run->firsts, begin - 1, &number, &begin,
-		 e)) != 0 ||
-	    (r = read_manifest(run->l, run->firsts[begin], &run->scan.pin,
-		 &run->scan.before, NULL, e)) != 0)
-		return r;
-	run->scan.nepochs = 2;
-	return 0;
-}
-
-/* Is firsts[i] closed under our signature?  Then the scan begins behind it. */
-static int
-try_base(struct recovery_run *run, size_t i, bool *is_base, struct err *e)
-{
-	struct bytes note = BYTES_INIT(NOTE_MAX);
-	struct segment_trailer t;
-	struct open_segment s;
-	struct checkpoint cp;
-	uint64_t off;
-	int r;
-
-	*is_base = false;
-	if ((r = open_segment(run->l, run->firsts[i], &s, e)) != 0)
-		return r;
-	r = segment_read_closing(s.r, &t, &note, &off, e);
-	if (r == ERR_NOENT) {
-		r = 0;
-		goto out;
-	}
-	if (r != 0)
-		goto out;
-	if (checkpoint_open(&cp, (char *)note.p, note.len, &run->scan.pin,
-		NULL) != 0 ||
-	    checkpoint_check_tree(&cp, &t.tree, NULL) != 0 ||
-	    t.tree.size - t.entries != run->firsts[i] ||
-	    memcmp(segment_read_header(s.r)->origin, run->scan.origin, 32) !=
-		0)
-		goto out;
-	run->scan.tree = t.tree;
-	run->scan.checked = cp.size;
-	run->scan.has_checked = true;
-	*is_base = true;
-	if ((r = set_mark(&run->best, &t.tree, note.p, note.len, e)) != 0)
-		goto out;
-	r = base_epochs(run, i, e);
-out:
-	bytes_free(&note);
-	shut(&s);
-	return r;
 }
 
 /* ---- frames behind it ---- */
@@ -272,12 +73,12 @@ took(struct recovery_run *run, const struct segment_frame *f, bool is_last,
 	}
 	if (f->type != SEGMENT_CHECKPOINT)
 		return 0;
-	if ((r = set_mark(&run->best, &run->scan.tree, f->payload,
+	if ((r = recovery_base_mark(&run->best, &run->scan.tree, f->payload,
 		 (size_t)f->payload_len, e)) != 0 ||
 	    !is_last)
 		return r;
 	m = run->scan.entries > 0 ? &run->last.mark : &run->last.lead;
-	if ((r = set_mark(m, &run->scan.tree, f->payload,
+	if ((r = recovery_base_mark(m, &run->scan.tree, f->payload,
 		 (size_t)f->payload_len, e)) != 0)
 		return r;
 	m->offset = f->offset;
@@ -289,7 +90,7 @@ took(struct recovery_run *run, const struct segment_frame *f, bool is_last,
 
 /* A valid checkpoint of more than the tree, at any byte from off on? */
 static int
-find_later(struct recovery_run *run, const struct open_segment *s,
+find_later(struct recovery_run *run, const struct recovery_segment *s,
     uint64_t off, bool *is_found, struct err *e)
 {
 	enum { STEP = 64 << 10, KEEP = SEGMENT_HEAD_LEN + SEGMENT_NOTE_MAX };
@@ -343,7 +144,7 @@ check_must(const struct recovery_run *run, struct err *e)
 
 /* The last segment's frames, up to the first that is not good. */
 static int
-scan_last(struct recovery_run *run, struct open_segment *s, struct err *e)
+scan_last(struct recovery_run *run, struct recovery_segment *s, struct err *e)
 {
 	struct err why = ERR_INIT;
 	struct segment_frame f;
@@ -356,7 +157,7 @@ scan_last(struct recovery_run *run, struct open_segment *s, struct err *e)
 	run->last.good = segment_read_offset(s->r);
 	run->last.entries = run->scan.entries;
 	if (r == ERR_CORRUPT)
-		return corrupt(e, run->last.first, why.msg);
+		return recovery_base_corrupt(e, run->last.first, why.msg);
 	if (r != ERR_EOF && r != ERR_AGAIN && r != ERR_FORMAT)
 		return err_set(e, r, "%s", why.msg);
 	if (check_must(run, e) != 0) {
@@ -369,7 +170,7 @@ scan_last(struct recovery_run *run, struct open_segment *s, struct err *e)
 	if ((r = find_later(run, s, run->last.good, &is_found, e)) != 0)
 		return r;
 	if (is_found) {
-		corrupt(e, run->last.first,
+		recovery_base_corrupt(e, run->last.first,
 		    "a signed checkpoint of more entries follows");
 		err_ctx(e, "%s", why.msg);
 		return ERR_CORRUPT;
@@ -382,7 +183,7 @@ scan_last(struct recovery_run *run, struct open_segment *s, struct err *e)
  * first index; what follows is remembered and compared later.
  */
 static int
-scan_inner(struct recovery_run *run, struct open_segment *s, uint64_t first,
+scan_inner(struct recovery_run *run, struct recovery_segment *s, uint64_t first,
     uint64_t next, struct err *e)
 {
 	struct recovery_unfinished *u = &run->unfinished;
@@ -391,12 +192,13 @@ scan_inner(struct recovery_run *run, struct open_segment *s, uint64_t first,
 	int r;
 
 	if (u->is_there)
-		return corrupt(e, first, "a second segment is not closed");
+		return recovery_base_corrupt(e, first,
+		    "a second segment is not closed");
 	while (run->scan.tree.size < next) {
 		if ((r = scan_next(&run->scan, s->r, &f, &why)) != 0)
 			return r == ERR_NOMEM || r == ERR_SYS ?
 			    err_set(e, r, "%s", why.msg) :
-			    corrupt(e, first, why.msg);
+			    recovery_base_corrupt(e, first, why.msg);
 		if ((r = took(run, &f, false, e)) != 0)
 			return r;
 	}
@@ -446,19 +248,20 @@ find_note(struct recovery_run *run, struct err *e)
 			r = bytes_append(&u->note, run->known[i].note.p,
 			    run->known[i].note.len, e);
 	if (r == 0 && u->note.len == 0)
-		return corrupt(e, u->first,
+		return recovery_base_corrupt(e, u->first,
 		    "it is not closed, and the checkpoint that should close "
 		    "it is nowhere");
 	if (r == 0 && (!run->best.is_there ||
 			  run->best.tree.size < u->tree.size))
-		r = set_mark(&run->best, &u->tree, u->note.p, u->note.len, e);
+		r = recovery_base_mark(&run->best, &u->tree, u->note.p,
+		    u->note.len, e);
 	return r;
 }
 
 /* The overtaken segment's entries from the cut on are the next one's; the
  * last segment's file still has them all, whatever its checkpoints. */
 static int
-compare_twins(struct recovery_run *run, const struct open_segment *s,
+compare_twins(struct recovery_run *run, const struct recovery_segment *s,
     struct err *e)
 {
 	struct recovery_unfinished *u = &run->unfinished;
@@ -474,7 +277,7 @@ compare_twins(struct recovery_run *run, const struct open_segment *s,
 			continue;
 		if (f.index != u->twin[i].index ||
 		    !merkle_is_equal(&f.leaf, &u->twin[i].leaf))
-			return corrupt(e, u->first,
+			return recovery_base_corrupt(e, u->first,
 			    "it and the next one hold different entries of "
 			    "the same index");
 		i++;
@@ -494,7 +297,7 @@ key_of(const struct recovery_run *run, const uint8_t puzzle[SEAL_ID_LEN])
 
 /* Does a record open?  *is_good stays true where its key is not at hand. */
 static int
-try_open(struct recovery_run *run, const struct open_segment *s,
+try_open(struct recovery_run *run, const struct recovery_segment *s,
     const struct recovery_entry *en, bool *is_good, struct err *e)
 {
 	const uint8_t *key = key_of(run, en->puzzle), *capture;
@@ -522,7 +325,8 @@ try_open(struct recovery_run *run, const struct open_segment *s,
 /* Entries that nobody signed must open; the first that does not, and what
  * follows it, is torn. */
 static int
-try_tail(struct recovery_run *run, const struct open_segment *s, struct err *e)
+try_tail(struct recovery_run *run, const struct recovery_segment *s,
+    struct err *e)
 {
 	for (size_t i = 0; i < run->ntail; i++) {
 		bool is_good;
@@ -549,14 +353,14 @@ static int
 scan_one(struct recovery_run *run, size_t i, struct err *e)
 {
 	struct err why = ERR_INIT;
-	struct open_segment s;
+	struct recovery_segment s;
 	uint64_t first = run->firsts[i];
 	int r;
 
-	if ((r = open_segment(run->l, first, &s, e)) != 0)
+	if ((r = recovery_base_open(run->l, first, &s, e)) != 0)
 		return r;
 	if ((r = scan_segment(&run->scan, s.r, &why)) != 0) {
-		r = corrupt(e, first, why.msg);
+		r = recovery_base_corrupt(e, first, why.msg);
 		goto out;
 	}
 	if (i + 1 < run->n) {
@@ -577,7 +381,7 @@ scan_one(struct recovery_run *run, size_t i, struct err *e)
 	run->last.fd = s.fd;
 	s.fd = -1;
 out:
-	shut(&s);
+	recovery_base_shut(&s);
 	return r;
 }
 
@@ -589,7 +393,7 @@ recovery_scan(struct recovery_run *run, struct err *e)
 	int r;
 
 	for (i = run->n; i > 0; i--) {
-		if ((r = try_base(run, i - 1, &is_base, e)) != 0)
+		if ((r = recovery_base_try(run, i - 1, &is_base, e)) != 0)
 			return r;
 		if (is_base)
 			break;
@@ -600,33 +404,4 @@ recovery_scan(struct recovery_run *run, struct err *e)
 		if ((r = scan_one(run, i, e)) != 0)
 			return r;
 	return check_must(run, e);
-}
-
-int
-recovery_scan_manifest(struct layout *l, uint64_t number, struct bytes *out,
-    struct err *e)
-{
-	uint64_t *firsts = NULL, epoch;
-	struct epoch ep;
-	size_t n, begin;
-	int r;
-
-	if ((r = layout_list(l, &firsts, &n, e)) != 0)
-		return r;
-	r = err_set(e, ERR_NOENT, "no segment of epoch %llu",
-	    (unsigned long long)number);
-	for (size_t i = n; i > 0; i = begin) {
-		if ((r = epoch_begin(l, firsts, i - 1, &epoch, &begin, e)) !=
-		    0)
-			break;
-		if (epoch == number) {
-			r = read_manifest(l, firsts[begin], &l->vkey, &ep, out,
-			    e);
-			break;
-		}
-		r = err_set(e, ERR_NOENT, "no segment of epoch %llu",
-		    (unsigned long long)number);
-	}
-	free(firsts);
-	return r;
 }

@@ -1,0 +1,235 @@
+/*
+ * recovery_base.c - where the scan begins: the newest segment that is closed
+ * under our signature, and the epochs that are current there.  Only reads.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive/note.h"
+#include "archive/recovery_inside.h"
+#include "base/err.h"
+
+int
+recovery_base_corrupt(struct err *e, uint64_t first, const char *what)
+{
+	return err_set(e, ERR_CORRUPT,
+	    "segment %llu: %s: nothing was changed; amber-archive verify "
+	    "tells more",
+	    (unsigned long long)first, what);
+}
+
+int
+recovery_base_mark(struct recovery_mark *m, const struct merkle *tree,
+    const void *note, size_t n, struct err *e)
+{
+	int r;
+
+	bytes_clear(&m->note);
+	if ((r = bytes_append(&m->note, note, n, e)) != 0)
+		return r;
+	m->is_there = true;
+	m->tree = *tree;
+	return 0;
+}
+
+/* ---- one segment, open ---- */
+
+void
+recovery_base_shut(struct recovery_segment *s)
+{
+	segment_read_free(&s->r);
+	if (s->fd != -1)
+		close(s->fd);
+	s->fd = -1;
+}
+
+int
+recovery_base_open(const struct layout *l, uint64_t first,
+    struct recovery_segment *s, struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct stat st;
+	int r;
+
+	s->fd = -1;
+	s->r = NULL;
+	if ((r = layout_open_segment(l, first, &s->fd, e)) != 0)
+		return r;
+	if (fstat(s->fd, &st) == -1)
+		r = err_sys(e, "fstat");
+	else if ((r = segment_read_new(&s->r, s->fd, &why)) != 0)
+		r = r == ERR_FORMAT ? recovery_base_corrupt(e, first, why.msg) :
+				      err_set(e, r, "%s", why.msg);
+	else if (segment_read_header(s->r)->first != first)
+		r = recovery_base_corrupt(e, first,
+		    "its name is not its first entry's");
+	if (r != 0)
+		recovery_base_shut(s);
+	else
+		s->size = (uint64_t)st.st_size;
+	return r;
+}
+
+/* ---- the newest closed segment ---- */
+
+/* The first entry of an epoch: a manifest that we signed. */
+static int
+read_manifest(const struct layout *l, uint64_t first, const struct vkey *pin,
+    struct epoch *ep, struct bytes *copy, struct err *e)
+{
+	struct recovery_segment s;
+	struct segment_frame f;
+	struct err why = ERR_INIT;
+	int r;
+
+	if ((r = recovery_base_open(l, first, &s, e)) != 0)
+		return r;
+	do {		/* checkpoints may come before it */
+		r = segment_read_next(s.r, &f, &why);
+	} while (r == 0 && f.type == SEGMENT_CHECKPOINT);
+	if (r == 0 && f.type != SEGMENT_MANIFEST)
+		r = err_set(&why, ERR_FORMAT, "no manifest comes first");
+	if (r == 0)
+		r = epoch_open(ep, f.payload, (size_t)f.payload_len, pin,
+		    &why);
+	if (r == 0 && ep->number != segment_read_header(s.r)->epoch)
+		r = err_set(&why, ERR_FORMAT, "another epoch's manifest");
+	if (r == 0) {
+		ep->index = f.index;
+		if (copy != NULL)
+			r = bytes_append(copy, f.payload,
+			    (size_t)f.payload_len, e);
+	} else
+		r = r == ERR_NOMEM || r == ERR_SYS ?
+		    err_set(e, r, "%s", why.msg) :
+		    recovery_base_corrupt(e, first, why.msg);
+	recovery_base_shut(&s);
+	return r;
+}
+
+/* Index in firsts of the first segment with the epoch of firsts[i]. */
+static int
+epoch_begin(const struct layout *l, const uint64_t *firsts, size_t i,
+    uint64_t *epoch, size_t *begin, struct err *e)
+{
+	struct recovery_segment s;
+	size_t k = i;
+	int r;
+
+	for (;; k--) {
+		uint64_t number;
+
+		if ((r = recovery_base_open(l, firsts[k], &s, e)) != 0)
+			return r;
+		number = segment_read_header(s.r)->epoch;
+		recovery_base_shut(&s);
+		if (k == i)
+			*epoch = number;
+		else if (number != *epoch) {
+			*begin = k + 1;
+			return 0;
+		}
+		if (k == 0)
+			break;
+	}
+	*begin = 0;
+	return 0;
+}
+
+/* The epochs that are current at the end of firsts[i]. */
+static int
+base_epochs(struct recovery_run *run, size_t i, struct err *e)
+{
+	uint64_t number;
+	size_t begin;
+	int r;
+
+	if ((r = epoch_begin(run->l, run->firsts, i, &number, &begin, e)) !=
+		0 ||
+	    (r = read_manifest(run->l, run->firsts[begin], &run->scan.pin,
+		 &run->scan.epoch, NULL, e)) != 0)
+		return r;
+	run->scan.nepochs = 1;
+	if (begin == 0)
+		return 0;
+	if ((r = epoch_begin(run->l, run->firsts, begin - 1, &number, &begin,
+		 e)) != 0 ||
+	    (r = read_manifest(run->l, run->firsts[begin], &run->scan.pin,
+		 &run->scan.before, NULL, e)) != 0)
+		return r;
+	run->scan.nepochs = 2;
+	return 0;
+}
+
+/* Is firsts[i] closed under our signature?  Then the scan begins behind it. */
+int
+recovery_base_try(struct recovery_run *run, size_t i, bool *is_base,
+    struct err *e)
+{
+	struct bytes note = BYTES_INIT(NOTE_MAX);
+	struct segment_trailer t;
+	struct recovery_segment s;
+	struct checkpoint cp;
+	uint64_t off;
+	int r;
+
+	*is_base = false;
+	if ((r = recovery_base_open(run->l, run->firsts[i], &s, e)) != 0)
+		return r;
+	r = segment_read_closing(s.r, &t, &note, &off, e);
+	if (r == ERR_NOENT) {
+		r = 0;
+		goto out;
+	}
+	if (r != 0)
+		goto out;
+	if (checkpoint_open(&cp, (char *)note.p, note.len, &run->scan.pin,
+		NULL) != 0 ||
+	    checkpoint_check_tree(&cp, &t.tree, NULL) != 0 ||
+	    t.tree.size - t.entries != run->firsts[i] ||
+	    memcmp(segment_read_header(s.r)->origin, run->scan.origin, 32) !=
+		0)
+		goto out;
+	run->scan.tree = t.tree;
+	run->scan.checked = cp.size;
+	run->scan.has_checked = true;
+	*is_base = true;
+	if ((r = recovery_base_mark(&run->best, &t.tree, note.p, note.len,
+		 e)) == 0)
+		r = base_epochs(run, i, e);
+out:
+	bytes_free(&note);
+	recovery_base_shut(&s);
+	return r;
+}
+
+int
+recovery_base_manifest(struct layout *l, uint64_t number, struct bytes *out,
+    struct err *e)
+{
+	uint64_t *firsts = NULL, epoch;
+	struct epoch ep;
+	size_t n, begin;
+	int r;
+
+	if ((r = layout_list(l, &firsts, &n, e)) != 0)
+		return r;
+	r = err_set(e, ERR_NOENT, "no segment of epoch %llu",
+	    (unsigned long long)number);
+	for (size_t i = n; i > 0; i = begin) {
+		if ((r = epoch_begin(l, firsts, i - 1, &epoch, &begin, e)) !=
+		    0)
+			break;
+		if (epoch == number) {
+			r = read_manifest(l, firsts[begin], &l->vkey, &ep, out,
+			    e);
+			break;
+		}
+		r = err_set(e, ERR_NOENT, "no segment of epoch %llu",
+		    (unsigned long long)number);
+	}
+	free(firsts);
+	return r;
+}
