@@ -66,6 +66,7 @@ static _Thread_local struct narrow *window;
 
 #ifdef AMBER_NARROW_HOOK
 int (*narrow_hook)(const struct narrow_change *c);
+struct narrow *narrow_latest;
 #endif
 
 int
@@ -87,6 +88,9 @@ narrow_open(struct narrow **out, unsigned flags, struct err *e)
 		while (end < i + 1 &&
 		    !atomic_compare_exchange_weak(&pool_end, &end, i + 1))
 			continue;
+#ifdef AMBER_NARROW_HOOK
+		narrow_latest = n;
+#endif
 		*out = n;
 		return 0;
 	}

@@ -107,6 +107,8 @@ struct narrow_change {
 	bool		 is_done;
 };
 extern int (*narrow_hook)(const struct narrow_change *c);
+/* The record that was opened last. */
+extern struct narrow *narrow_latest;
 #endif
 
 #endif

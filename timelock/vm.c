@@ -22,6 +22,9 @@
 /* Scratchpads are what a machine allocates of this size and more. */
 #define SCRATCHPAD_MIN	((size_t)2 << 20)
 
+/* More than the library's frames below ours take. */
+enum { STACK_USED = 32 * 1024 };
+
 struct vm {
 	randomx_vm	*rx;
 	struct narrow	*record;
@@ -166,8 +169,8 @@ vm_batch_finish(struct vm *vm, uint8_t out[ENGINE_HASH_LEN])
 	fesetenv(&mode);
 }
 
-/* The batch's state is kept in the machine, a single hash's on the stack;
- * the constant goes over both. */
+/* The batch's state is kept in the machine, a single hash's on the stack; the
+ * constant goes over both, and zeros over what BLAKE2b spilled there. */
 static void
 overwrite(struct vm *vm)
 {
@@ -177,6 +180,7 @@ overwrite(struct vm *vm)
 	vm_batch_finish(vm, out);
 	vm_hash(vm, constant, sizeof(constant), out);
 	narrow_wipe(vm->record, SCRATCHPAD_MIN);
+	sodium_stackzero(STACK_USED);
 }
 
 void

@@ -6,8 +6,9 @@
  * the layout; all others change the whole buffer.
  *
  * Residue: the library wipes nothing of its own.  vm_retire() hashes a public
- * constant in the same VM, so that registers, program and stack hold that,
- * and wipes the scratchpad by address; the VM object then stays until _exit.
+ * constant in the same VM, so that registers and program hold that, wipes the
+ * scratchpad by address and the stack below the caller; the VM object then
+ * stays until _exit.
  */
 #ifndef AMBER_TIMELOCK_VM_H
 #define AMBER_TIMELOCK_VM_H
