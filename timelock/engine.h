@@ -88,6 +88,11 @@ int	engine_new(struct engine **out, const struct engine_opts *o,
  * used again.  Sets *ep to NULL; *ep may be NULL. */
 void	engine_free(struct engine **ep);
 
+/* The same dataset once more, for measurement: on pages of another kind, or
+ * as one solver's own.  Writable, undigested.  ERR_NOMEM. */
+int	engine_copy(struct engine **out, const struct engine *from,
+	bool no_huge, bool large_pages, struct err *e);
+
 /*
  * Digests the dataset again (single-threaded, about a second a GiB) and
  * compares with the digest taken after building: ERR_CORRUPT when a bit

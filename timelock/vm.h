@@ -49,6 +49,10 @@ void	vm_batch_next(struct vm *vm, const void *in, size_t len,
 	uint8_t out[ENGINE_HASH_LEN]);
 void	vm_batch_finish(struct vm *vm, uint8_t out[ENGINE_HASH_LEN]);
 
+/* n dependent hashes with nothing of ours between them, for bench: as
+ * chain_run() over x || le32(i) || le64(j), from j = 1, in place. */
+void	vm_bare_chain(struct vm *vm, uint8_t x[44], uint64_t n);
+
 /* The residue rule.  *vp becomes NULL, the VM is never used again and never
  * destroyed.  *vp may be NULL. */
 void	vm_retire(struct vm **vp);
