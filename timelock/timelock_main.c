@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 #include "base/version.h"
+#include "timelock/bench.h"
+#include "timelock/calibrate.h"
 #include "timelock/generate_main.h"
 #include "timelock/inspect_main.h"
 #include "timelock/keygen_main.h"
@@ -21,6 +23,9 @@ static const struct {
 	{ "inspect", "show a puzzle and what solving it would cost",
 	    inspect_main },
 	{ "solve", "solve a puzzle, resumably", solve_main },
+	{ "calibrate", "measure this machine, project a puzzle's cost",
+	    calibrate_main },
+	{ "bench", "compare ways to hash on this machine", bench_main },
 };
 
 static void
