@@ -18,7 +18,7 @@ struct identity;
 
 enum {
 	LEAF_CERT_PUB_LEN = 32,		/* bytes, Ed25519 */
-	LEAF_CERT_LEN = 290,		/* bytes of DER, always */
+	LEAF_CERT_LEN = 245,		/* bytes of DER, always */
 	LEAF_CERT_BACK_S = 3600,	/* not before = now - this */
 	LEAF_CERT_SPAN_S = 7 * 86400,	/* not after - not before */
 };
