@@ -98,7 +98,7 @@ check_archive(struct check *out, const char *path, const struct vkey *pin,
 	struct err e = ERR_INIT;
 	uint64_t *firsts = NULL;
 	struct scan s;
-	size_t n;
+	size_t n = 0;
 
 	memset(out, 0, sizeof(*out));
 	if (layout_open(&l, path, &e) != 0 ||

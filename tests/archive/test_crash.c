@@ -348,7 +348,8 @@ crash_everywhere(const char *folder, uint64_t seed)
 		uint64_t acked = ack == NULL ? 0 : ack->tree.size;
 
 		for (int way = 0; way < CRASH_WAYS; way++) {
-			if (!crash_disk_make(run.disk, op, way, &seed, out))
+			if (!crash_disk_make(run.disk, op,
+			    (enum crash_way)way, &seed, out))
 				continue;
 			snprintf(where, sizeof(where), "operation %zu, way %d",
 			    op, way);
