@@ -242,6 +242,8 @@ core_exchange(struct exchange_session *s, const struct exchange_query *q,
 		slot->until_ms = now + q->wait_ms;
 		if (q->n > s->highest)
 			s->highest = q->n;
+		if (!exchange_query_is_poll(q) && q->n > s->highest_up)
+			s->highest_up = q->n;
 	}
 	core_wait(s, slot, w);
 	if (!exchange_query_is_poll(q) || s->has_end)

@@ -44,6 +44,7 @@ struct exchange_session {
 	unsigned		 kept;		/* slots that hold bytes */
 	uint64_t		 c;		/* the highest seen */
 	uint64_t		 highest;	/* n seen */
+	uint64_t		 highest_up;	/* the same, of uploads */
 	uint64_t		 down;		/* offset of the next slice */
 	uint64_t		 end_n;		/* exchange of the last slice */
 	uint64_t		 opened_ms, last_ms, idle_ms;

@@ -14,7 +14,12 @@
 #include "transport/exchange_private.h"
 #include "transport/exchange_table.h"
 
-enum { SMALL_SLICE = EXCHANGE_SLICE_MAX / 2 };
+enum {
+	SMALL_SLICE = EXCHANGE_SLICE_MAX / 2,
+	/* An upload so far ahead of a waiting poll ends its wait: while c
+	 * stands, the client runs out of numbers for uploads. */
+	HOLD_BACK = EXCHANGE_WINDOW / 2,
+};
 
 /* what exchange_core.h states */
 _Static_assert(sizeof(struct exchange_session) <= 10 * 1024,
@@ -342,7 +347,8 @@ check_timers(struct exchange_session *s, uint64_t now)
 	for (i = 0; i < EXCHANGE_WINDOW && !s->is_over; i++) {
 		slot = &s->slots[i];
 		if (slot->state != EXCHANGE_SLOT_WAITING ||
-		    (!s->has_end && now < slot->until_ms))
+		    (!s->has_end && now < slot->until_ms &&
+		    s->highest_up < slot->n + HOLD_BACK))
 			continue;
 		s->core->stats.empties++;
 		exchange_session_answer(s, slot, NULL);

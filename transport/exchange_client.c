@@ -1,0 +1,522 @@
+/*
+ * exchange_client.c - see exchange_client.h.
+ *
+ * The pump runs at the end of a turn of the loop in which anything changed:
+ * it asks the flow what is to be sent and finds connections for it.  What
+ * the owner is to be told goes through an event of its own, so that nothing
+ * of ours is on the stack when the owner frees the client.
+ */
+#include <assert.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "transport/exchange_answer.h"
+#include "transport/exchange_client.h"
+#include "transport/exchange_core.h"
+#include "transport/exchange_flow.h"
+#include "transport/exchange_link.h"
+#include "transport/exchange_route.h"
+
+enum {
+	LINKS_MAX = 64,
+	TARGET_MAX = 8 * 1024,
+	FINISH_US = 2 * 1000 * 1000,
+};
+
+struct client_link {
+	struct exchange_client	*c;
+	struct exchange_link	*k;		/* NULL: none */
+	bool			 is_busy;
+	uint64_t		 n;		/* asked for, if busy */
+	uint64_t		 late_us;
+};
+
+struct exchange_client {
+	struct exchange_client_opts o;
+	struct exchange_flow	*flow;
+	struct event		*pump, *notify;
+	struct client_link	 links[LINKS_MAX];
+	unsigned		 idle[LINKS_MAX];	/* the last one is the
+							 * last used */
+	unsigned		 nidle, open;
+	size_t			 address;	/* dialled next */
+	unsigned		 failed_dials;
+	bool			 was_up;	/* some connection was */
+	struct bytes		 target;
+	struct exchange_client_stats stats;	/* of connections */
+	/* what the owner is told */
+	bool			*gone;		/* set by free() */
+	bool			 is_news;	/* bytes or the end came */
+	bool			 wants_write;
+	bool			 is_failed, is_finishing, is_done, is_told;
+	enum exchange_fault	 fault;		/* or what might become it */
+	struct err		 err;
+	uint64_t		 done_us;
+	void			(*on_done)(void *arg);
+	void			*done_arg;
+	void			(*on_exchange)(uint64_t us, size_t bytes,
+				    void *arg);
+	void			*exchange_arg;
+};
+
+const char *
+exchange_client_fault_name(enum exchange_fault f)
+{
+	static const char *const names[EXCHANGE_FAULTS] = {
+		[EXCHANGE_FAULT_NONE] = "none",
+		[EXCHANGE_FAULT_CONNECT] = "connect",
+		[EXCHANGE_FAULT_PROXY] = "proxy",
+		[EXCHANGE_FAULT_TLS] = "tls",
+		[EXCHANGE_FAULT_TIMEOUT] = "timeout",
+		[EXCHANGE_FAULT_FOREIGN] = "foreign answers",
+		[EXCHANGE_FAULT_REFUSED] = "refused",
+		[EXCHANGE_FAULT_GONE] = "session over",
+		[EXCHANGE_FAULT_CONFLICT] = "conflict",
+		[EXCHANGE_FAULT_PROTOCOL] = "protocol",
+		[EXCHANGE_FAULT_RESOURCE] = "resource",
+	};
+
+	return (unsigned)f < EXCHANGE_FAULTS ? names[f] : "unknown";
+}
+
+static uint64_t
+now_us(const struct exchange_client *c)
+{
+	return clock_mono_ns(c->o.clock) / 1000;
+}
+
+/* ---- what the owner is told ---- */
+
+static void
+client_tell(struct exchange_client *c)
+{
+	event_active(c->notify, EV_TIMEOUT, 0);
+}
+
+static void
+client_on_notify(evutil_socket_t fd, short what, void *arg)
+{
+	struct exchange_client *c = arg;
+	bool gone = false;
+
+	(void)fd;
+	(void)what;
+	c->gone = &gone;
+	if (c->is_news && !c->is_finishing) {
+		c->is_news = false;
+		c->o.on_readable(c->o.arg);
+	}
+	if (!gone && c->wants_write && !c->is_finishing &&
+	    exchange_flow_is_writable(c->flow)) {
+		c->wants_write = false;
+		c->o.on_writable(c->o.arg);
+	}
+	if (!gone && c->is_failed && !c->is_finishing && !c->is_told) {
+		c->is_told = true;
+		c->o.on_fail(c->fault, &c->err, c->o.arg);
+	}
+	if (!gone && c->is_finishing && c->is_done && c->on_done != NULL) {
+		void (*cb)(void *) = c->on_done;
+
+		c->on_done = NULL;
+		cb(c->done_arg);
+	}
+	if (!gone)
+		c->gone = NULL;
+}
+
+/* ---- connections ---- */
+
+static void
+link_close(struct client_link *l)
+{
+	struct exchange_client *c = l->c;
+	const unsigned at = (unsigned)(l - c->links);
+	unsigned i;
+
+	if (l->k == NULL)
+		return;
+	for (i = 0; i < c->nidle && c->idle[i] != at; i++)
+		;
+	if (i < c->nidle) {
+		c->nidle--;
+		memmove(&c->idle[i], &c->idle[i + 1],
+		    (c->nidle - i) * sizeof(c->idle[0]));
+	}
+	exchange_link_free(&l->k);
+	l->is_busy = false;
+	c->open--;
+}
+
+static void
+client_close_links(struct exchange_client *c, bool idle_too)
+{
+	size_t i;
+
+	for (i = 0; i < LINKS_MAX; i++)
+		if (idle_too || c->links[i].is_busy)
+			link_close(&c->links[i]);
+}
+
+static void
+client_fail(struct exchange_client *c, enum exchange_fault fault)
+{
+	if (c->is_failed)
+		return;
+	c->is_failed = c->is_done = true;
+	c->fault = fault;
+	client_close_links(c, true);
+	client_tell(c);
+}
+
+static void
+client_wake(struct exchange_client *c)
+{
+	event_active(c->pump, EV_TIMEOUT, 0);
+}
+
+static void
+link_on_answer(struct exchange_link *k, const struct exchange_answer *a,
+    bool is_kept, void *arg)
+{
+	struct client_link *l = arg;
+	struct exchange_client *c = l->c;
+	const uint64_t now = now_us(c);
+	const uint64_t asked = exchange_flow_asked_us(c->flow, l->n);
+	struct err e = ERR_INIT;
+	int r;
+
+	(void)k;
+	c->was_up = true;
+	if (c->on_exchange != NULL && asked != 0 && a->status == 200)
+		c->on_exchange(now - asked, a->l, c->exchange_arg);
+	r = exchange_flow_answer(c->flow, l->n, a, now, &e);
+	l->is_busy = false;
+	if (is_kept)
+		c->idle[c->nidle++] = (unsigned)(l - c->links);
+	else
+		link_close(l);
+	if (r != 0) {
+		c->err = e;
+		client_fail(c, exchange_flow_fault(c->flow));
+		return;
+	}
+	if (a->status == 200)
+		c->fault = EXCHANGE_FAULT_NONE;
+	c->is_news |= (a->l > 0 || a->has_end) &&
+	    exchange_flow_is_readable(c->flow);
+	if (c->is_news || c->wants_write)
+		client_tell(c);
+	client_wake(c);
+}
+
+/* What a lost connection says about the way to the relay. */
+static void
+client_note(struct exchange_client *c, enum exchange_fault fault,
+    const struct err *e)
+{
+	if (fault == EXCHANGE_FAULT_NONE)
+		return;
+	c->fault = fault;
+	c->err = *e;
+	if (fault == EXCHANGE_FAULT_CONNECT)
+		c->address++;
+	if (fault == EXCHANGE_FAULT_TLS)
+		client_fail(c, fault);	/* trying again changes nothing */
+	else if (fault != EXCHANGE_FAULT_FOREIGN && !c->was_up &&
+	    ++c->failed_dials >= c->o.dials)
+		client_fail(c, fault);
+}
+
+static void
+link_on_lost(struct exchange_link *k, enum exchange_loss how,
+    enum exchange_fault fault, const struct err *e, void *arg)
+{
+	struct client_link *l = arg;
+	struct exchange_client *c = l->c;
+
+	c->was_up |= exchange_link_is_up(k);
+	if (l->is_busy) {
+		if (how != EXCHANGE_LOSS_FOREIGN)
+			c->stats.resets++;
+		exchange_flow_lost(c->flow, l->n, how, now_us(c));
+	}
+	link_close(l);
+	client_note(c, fault, e);
+	client_wake(c);
+}
+
+/* A connection for the next request; NULL: none can be had, err says why. */
+static struct client_link *
+client_link(struct exchange_client *c, bool is_fresh)
+{
+	const struct exchange_link_hooks hooks = { link_on_answer,
+		link_on_lost, NULL };
+	struct exchange_link_hooks h = hooks;
+	struct client_link *l;
+	size_t i;
+
+	if (!is_fresh && c->nidle > 0)
+		return &c->links[c->idle[--c->nidle]];
+	if (c->open == LINKS_MAX)
+		link_close(&c->links[c->idle[0]]);
+	for (i = 0; c->links[i].k != NULL; i++)
+		;
+	l = &c->links[i];
+	h.arg = l;
+	if (exchange_link_new(&l->k, c->o.base, c->o.route, c->address, &h,
+	    &c->err) != 0)
+		return NULL;
+	c->open++;
+	c->stats.connections++;
+	return l;
+}
+
+/* ---- the pump ---- */
+
+static void
+client_send(struct exchange_client *c, const struct exchange_request *rq,
+    uint64_t now)
+{
+	struct client_link *l = client_link(c, rq->is_fresh);
+
+	if (l == NULL) {
+		exchange_flow_lost(c->flow, rq->n, EXCHANGE_LOSS_BROKEN, now);
+		client_note(c, c->err.code == ERR_SYS ?
+		    EXCHANGE_FAULT_CONNECT : EXCHANGE_FAULT_RESOURCE, &c->err);
+		return;
+	}
+	bytes_truncate(&c->target, 0);
+	l->is_busy = true;
+	l->n = rq->n;
+	l->late_us = rq->late_us;
+	if (exchange_query_print(rq->query, &c->target, &c->err) == 0 &&
+	    exchange_link_ask(l->k, &c->target, &c->err) == 0)
+		return;
+	client_fail(c, EXCHANGE_FAULT_RESOURCE);
+}
+
+/* Gives up what is late.  Returns when the next one will be. */
+static uint64_t
+client_check_late(struct exchange_client *c, uint64_t now)
+{
+	uint64_t due = UINT64_MAX;
+	struct client_link *l;
+	size_t i;
+
+	for (i = 0; i < LINKS_MAX; i++) {
+		l = &c->links[i];
+		if (l->k == NULL || !l->is_busy)
+			continue;
+		if (now < l->late_us) {
+			due = l->late_us < due ? l->late_us : due;
+			continue;
+		}
+		c->stats.resets++;
+		exchange_flow_lost(c->flow, l->n, EXCHANGE_LOSS_BROKEN, now);
+		link_close(l);
+	}
+	return due;
+}
+
+static void
+client_check_hope(struct exchange_client *c, uint64_t now)
+{
+	const char *name = exchange_route_name(c->o.route);
+	const unsigned s = c->o.give_up_ms / 1000;
+
+	if (c->is_failed || !exchange_flow_is_hopeless(c->flow, now))
+		return;
+	if (c->fault == EXCHANGE_FAULT_NONE) {
+		(void)err_set(&c->err, ERR_TIMEOUT,
+		    "%s: no answer for %u s", name, s);
+		client_fail(c, EXCHANGE_FAULT_TIMEOUT);
+		return;
+	}
+	err_ctx(&c->err, "%s: nothing of the relay for %u s", name, s);
+	client_fail(c, c->fault);
+}
+
+static void
+client_arm(struct exchange_client *c, uint64_t due, uint64_t now)
+{
+	struct timeval tv;
+	uint64_t us;
+
+	if (due == UINT64_MAX) {
+		(void)event_del(c->pump);
+		return;
+	}
+	us = due > now ? due - now : 0;
+	tv.tv_sec = (time_t)(us / 1000000);
+	tv.tv_usec = (suseconds_t)(us % 1000000);
+	(void)event_add(c->pump, &tv);
+}
+
+static void
+client_pump(struct exchange_client *c)
+{
+	const uint64_t now = now_us(c);
+	struct exchange_request rq;
+	uint64_t due, later;
+
+	due = client_check_late(c, now);
+	client_check_hope(c, now);
+	while (!c->is_failed && (c->nidle > 0 || c->open < LINKS_MAX) &&
+	    exchange_flow_next(c->flow, now, &rq)) {
+		due = rq.late_us < due ? rq.late_us : due;
+		client_send(c, &rq, now);
+	}
+	if (c->is_finishing && !c->is_done) {
+		c->is_done = exchange_flow_is_over(c->flow) ||
+		    now >= c->done_us;
+		due = c->done_us < due ? c->done_us : due;
+	}
+	if (c->is_done) {
+		client_close_links(c, true);
+		client_arm(c, UINT64_MAX, now);
+		client_tell(c);
+		return;
+	}
+	/* without a connection to be had, what is due has to wait for one */
+	later = c->nidle > 0 || c->open < LINKS_MAX ?
+	    exchange_flow_due_us(c->flow) : now + 100 * 1000;
+	client_arm(c, later < due ? later : due, now);
+}
+
+static void
+client_on_pump(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	client_pump(arg);
+}
+
+/* ---- the owner's calls ---- */
+
+void
+exchange_client_opts_init(struct exchange_client_opts *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->wait_ms = EXCHANGE_WAIT_DEFAULT_MS;
+	o->give_up_ms = 60 * 1000;
+	o->dials = 5;
+}
+
+int
+exchange_client_new(struct exchange_client **out,
+    const struct exchange_client_opts *o, struct err *e)
+{
+	const struct exchange_flow_opts fo = { o->window, o->wait_ms,
+		o->give_up_ms };
+	struct exchange_client *c;
+	size_t i;
+	int r;
+
+	assert(o->on_readable != NULL && o->on_writable != NULL &&
+	    o->on_fail != NULL);
+	if ((c = calloc(1, sizeof(*c))) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for a client");
+	c->o = *o;
+	bytes_init(&c->target, TARGET_MAX);
+	for (i = 0; i < LINKS_MAX; i++)
+		c->links[i].c = c;
+	c->pump = evtimer_new(o->base, client_on_pump, c);
+	c->notify = evtimer_new(o->base, client_on_notify, c);
+	if (c->pump == NULL || c->notify == NULL)
+		r = err_set(e, ERR_NOMEM, "no memory for a client");
+	else
+		r = exchange_flow_new(&c->flow, &fo, e);
+	if (r != 0) {
+		exchange_client_free(&c);
+		return r;
+	}
+	*out = c;
+	return 0;
+}
+
+void
+exchange_client_free(struct exchange_client **cp)
+{
+	struct exchange_client *c = *cp;
+
+	if (c == NULL)
+		return;
+	if (c->gone != NULL)
+		*c->gone = true;
+	client_close_links(c, true);
+	if (c->pump != NULL)
+		event_free(c->pump);
+	if (c->notify != NULL)
+		event_free(c->notify);
+	exchange_flow_free(&c->flow);
+	bytes_free(&c->target);
+	free(c);
+	*cp = NULL;
+}
+
+size_t
+exchange_client_write(struct exchange_client *c, const void *p, size_t n)
+{
+	size_t k;
+
+	if (c->is_failed || c->is_finishing)
+		return 0;
+	k = exchange_flow_write(c->flow, p, n);
+	c->wants_write |= k < n;
+	if (k > 0)
+		client_wake(c);
+	return k;
+}
+
+void
+exchange_client_end(struct exchange_client *c)
+{
+	exchange_flow_end(c->flow);
+	client_wake(c);
+}
+
+size_t
+exchange_client_read(struct exchange_client *c, void *p, size_t n, bool *end)
+{
+	const size_t k = exchange_flow_read(c->flow, p, n, end);
+
+	if (k > 0 && !c->is_failed)
+		client_wake(c);		/* there is room for more */
+	return k;
+}
+
+void
+exchange_client_finish(struct exchange_client *c, void (*on_done)(void *arg),
+    void *arg)
+{
+	c->is_finishing = true;
+	c->on_done = on_done;
+	c->done_arg = arg;
+	c->done_us = now_us(c) + FINISH_US;
+	client_close_links(c, false);
+	exchange_flow_finish(c->flow);
+	client_wake(c);
+}
+
+void
+exchange_client_stats(const struct exchange_client *c,
+    struct exchange_client_stats *out)
+{
+	exchange_flow_stats(c->flow, out);
+	out->resets = c->stats.resets;
+	out->connections = c->stats.connections;
+	out->open = c->open;
+}
+
+void
+exchange_client_on_exchange(struct exchange_client *c,
+    void (*cb)(uint64_t us, size_t bytes, void *arg), void *arg)
+{
+	c->on_exchange = cb;
+	c->exchange_arg = arg;
+}
