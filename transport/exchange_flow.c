@@ -58,7 +58,7 @@ struct exchange_flow {
 	bool			has_end, sent_end;	/* of the upload */
 	uint64_t		c, next_n;
 	uint64_t		sent_to;	/* upload cut up to here */
-	uint64_t		up_high;	/* highest answered upload, + 1 */
+	uint64_t		up_high;	/* answered upload, + 1 */
 	uint64_t		produced;	/* the relay has this much */
 	uint64_t		hole_us;	/* since when; 0: none */
 	uint64_t		stuck_us;	/* upload again then; 0: no */

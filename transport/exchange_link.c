@@ -38,7 +38,7 @@ struct exchange_link {
 	struct event			*read, *write;
 	struct tls_stream		*tls;
 	struct http_parser		*parser;
-	struct bytes			 request;	/* not handed down yet */
+	struct bytes			 request;	/* to be handed down */
 	struct bytes			 out;		/* for the socket */
 	size_t				 out_at;
 	struct exchange_answer		 answer;

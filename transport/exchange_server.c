@@ -24,7 +24,7 @@ struct exchange_server {
 
 /* In the room of a connection. */
 struct exchange_call {
-	struct exchange_waiter	 waiter;	/* first: a waiter is its call */
+	struct exchange_waiter	 waiter;	/* first: it is its call */
 	struct http_conn	*conn;
 };
 
@@ -55,7 +55,8 @@ static int
 server_on_open(struct exchange_session *session, void **user, void *arg,
     struct err *e)
 {
-	const struct exchange_hooks *h = &((struct exchange_server *)arg)->o.hooks;
+	const struct exchange_server *s = arg;
+	const struct exchange_hooks *h = &s->o.hooks;
 
 	return h->on_open(session, user, h->arg, e);
 }

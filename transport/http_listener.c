@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/units.h"
 #include "transport/http_private.h"
 
 enum { TICK_MS = 250, BACKLOG = 1024, FILES_BESIDE = 256 };
@@ -317,19 +318,48 @@ listener_bind(struct http_listener *l, const struct sockaddr *sa,
 	return http_listener_adopt(l, fd, e);
 }
 
+/* "127.0.0.1:0" or "[::1]:0"; 0: it is neither. */
+static socklen_t
+parse_address(const char *text, struct sockaddr_storage *ss)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *in = (struct sockaddr_in *)ss;
+	const char *colon = strrchr(text, ':');
+	char host[INET6_ADDRSTRLEN + 2];
+	uint64_t port;
+	size_t n;
+
+	memset(ss, 0, sizeof(*ss));
+	if (colon == NULL || colon == text ||
+	    (n = (size_t)(colon - text)) >= sizeof(host) ||
+	    units_parse_uint(colon + 1, 0, UINT16_MAX, &port, NULL) != 0)
+		return 0;
+	memcpy(host, text, n);
+	host[n] = '\0';
+	if (host[0] == '[' && host[n - 1] == ']') {
+		host[n - 1] = '\0';
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons((uint16_t)port);
+		return inet_pton(AF_INET6, host + 1, &in6->sin6_addr) == 1 ?
+		    sizeof(*in6) : 0;
+	}
+	in->sin_family = AF_INET;
+	in->sin_port = htons((uint16_t)port);
+	return inet_pton(AF_INET, host, &in->sin_addr) == 1 ? sizeof(*in) : 0;
+}
+
 int
 http_listener_bind(struct http_listener *l, const char *address,
     uint16_t *port, struct err *e)
 {
 	struct sockaddr_storage ss;
-	int len = sizeof(ss), r;
+	const socklen_t len = parse_address(address, &ss);
+	int r;
 
-	memset(&ss, 0, sizeof(ss));
-	if (strchr(address, ':') == NULL || evutil_parse_sockaddr_port(address,
-	    (struct sockaddr *)&ss, &len) != 0)
+	if (len == 0)
 		return err_set(e, ERR_ARG, "address to listen on: wants "
 		    "ADDRESS:PORT, as 127.0.0.1:8080 or [::1]:8080");
-	r = listener_bind(l, (struct sockaddr *)&ss, (socklen_t)len, port, e);
+	r = listener_bind(l, (struct sockaddr *)&ss, len, port, e);
 	if (r != 0)
 		err_ctx(e, "listen on %s", address);
 	return r;

@@ -22,7 +22,7 @@ enum http_conn_list {
 	HTTP_CONN_BUSY,			/* the handler has it; no time-out */
 	HTTP_CONN_WRITING,
 	HTTP_CONN_LINGER,		/* reads on to let the answer arrive */
-	HTTP_CONN_DEAD,			/* closed; freed when back in the loop */
+	HTTP_CONN_DEAD,			/* closed; to be freed */
 	HTTP_CONN_LISTS
 };
 
