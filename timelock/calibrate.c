@@ -209,6 +209,8 @@ static int
 emit_measurement(struct calibrate *c, const char *name,
     const struct measure_result *res, struct err *e)
 {
+	uint64_t all = 0, huge = 0;
+	bool ok = true;
 	struct json j;
 
 	if (!c->is_json)
@@ -228,6 +230,14 @@ emit_measurement(struct calibrate *c, const char *name,
 	for (unsigned i = 0; i < res->workers; i++)
 		json_uint(&j, NULL, res->worker[i].cpu);
 	json_close(&j);
+	for (unsigned i = 0; i < res->workers; i++) {
+		ok &= res->worker[i].affinity_ok;
+		all += res->worker[i].vm.scratchpad_bytes;
+		huge += res->worker[i].vm.huge_bytes;
+	}
+	json_bool(&j, "affinity_ok", ok);
+	json_uint(&j, "scratchpad_bytes", all);
+	json_uint(&j, "scratchpad_huge_bytes", huge);
 	json_close(&j);
 	return json_line(&j, stdout, e);
 }

@@ -11,3 +11,8 @@ if(TARGET amber-timelock)
 	list(APPEND hashers $<TARGET_FILE:amber-timelock>)
 endif()
 amber_script_test(check_stack COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/check_stack" ${hashers})
+amber_test(test_bench_report LIBS timelock base)
+target_compile_definitions(test_bench_report PRIVATE AMBER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+amber_test(test_measure TIMEOUT 300 LIBS timelock base narrow)
+amber_script_test(test_bench_cli TIMEOUT 600
+	COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/test_bench_cli")
