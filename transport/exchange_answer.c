@@ -72,7 +72,7 @@ skip_word(const char **p, const char *end, const char *word)
 	return true;
 }
 
-/* "o=" and digits without leading zeros, up to max. */
+/* "o=" and digits without leading zeros, up to max.  Moves *p. */
 static bool
 parse_key(const char **p, const char *end, const char *key, uint64_t max,
     uint64_t *out)
@@ -99,8 +99,9 @@ exchange_answer_parse(struct exchange_answer *a, const char *value, size_t n,
 	uint64_t v;
 
 	memset(a, 0, sizeof(*a));
-	if (parse_key(&p, end, "error=", 599, &v)) {
-		if (p != end || v < 400)
+	if (n > 0 && value[0] == 'e') {
+		if (!parse_key(&p, end, "error=", 599, &v) || p != end ||
+		    v < 400)
 			goto bad;
 		a->status = (unsigned)v;
 		return 0;

@@ -6,11 +6,9 @@
  * It must not act on a message (no policy, no forwarding), and never gives
  * llhttp a byte beyond the section it is in.
  */
-#include <assert.h>
 #include <llhttp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -49,6 +47,7 @@ parser_on_headers(llhttp_t *ll)
 	struct http_parser *p = ll->data;
 
 	p->is_complete = true;
+	ll->upgrade = 0;	/* nobody here follows one */
 	return HPE_PAUSED;
 }
 
@@ -328,128 +327,37 @@ parser_split(struct http_parser *p, struct http_section *s, size_t at,
 	    r == ERR_NOMEM ? HTTP_SINK_FAILED : HTTP_BAD_FIELD, r, e);
 }
 
-/* The start line, strict where llhttp is not. */
-static enum http_fault
-parser_start_line(struct http_parser *p, size_t *len)
-{
-	const char *s = (const char *)p->head.raw.p;
-	const char *nl = memchr(s, '\n', p->head.raw.len);
-	struct http_message *m = &p->m;
-	size_t name;
-
-	assert(nl != NULL);
-	*len = (size_t)(nl + 1 - s);
-	if (p->ll.http_major != 1 || p->ll.http_minor > 1)
-		return HTTP_BAD_VERSION;
-	m->minor = p->ll.http_minor;
-	if (p->kind == HTTP_RESPONSES) {
-		if (*len < 14 || memcmp(s, "HTTP/1.", 7) != 0)
-			return HTTP_BAD_START;
-		m->status = (unsigned)p->ll.status_code;
-		/* "HTTP/1.1 200 reason\r\n"; the second blank may be absent */
-		if (*len > 15) {
-			m->reason = s + 13;
-			m->reason_len = *len - 15;
-		}
-		/* llhttp lets controls pass here */
-		if (m->status < 100 ||
-		    !http_head_is_value(m->reason, m->reason_len))
-			return HTTP_BAD_START;
-		return HTTP_OK;
-	}
-	m->method = llhttp_method_name((llhttp_method_t)p->ll.method);
-	name = strlen(m->method);
-	if (*len < name + 13 || s[name] != ' ' ||
-	    memcmp(nl - 10, " HTTP/1.", 8) != 0)
-		return HTTP_BAD_START;
-	m->target = s + name + 1;
-	m->target_len = *len - name - 12;
-	/* llhttp lets more blanks pass */
-	if (memchr(m->target, ' ', m->target_len) != NULL)
-		return HTTP_BAD_START;
-	return HTTP_OK;
-}
-
-/* Does an answer have no body whatever its fields say? */
-static bool
-parser_is_bodiless(const struct http_parser *p)
-{
-	const unsigned status = p->m.status;
-
-	return p->answers_head || status < 200 || status == 204 ||
-	    status == 304;
-}
-
-/* How the body ends (RFC 9112 section 6.3), or why that is not to be known. */
-static enum http_fault
-parser_frame(struct http_parser *p)
-{
-	struct http_message *m = &p->m;
-	const size_t n = http_head_count(m->fields, "transfer-encoding");
-	const struct http_field *te;
-
-	if (http_head_count(m->fields, "content-length") > 1)
-		return HTTP_BAD_LENGTH;
-	m->has_length = (p->ll.flags & F_CONTENT_LENGTH) != 0;
-	m->length = m->has_length ? p->ll.content_length : 0;
-	if (m->has_length && n > 0)
-		return HTTP_BAD_FRAMING;
-	te = http_head_only(m->fields, "transfer-encoding");
-	if (n > 1 || (n == 1 && m->minor == 0))
-		return HTTP_BAD_CODING;
-	if (n == 1 &&
-	    (te->value_len != 7 || strncasecmp(te->value, "chunked", 7) != 0))
-		return HTTP_BAD_CODING;
-	if (p->kind == HTTP_RESPONSES && parser_is_bodiless(p)) {
-		m->framing = HTTP_NO_BODY;
-	} else if (p->kind == HTTP_REQUESTS && p->ll.method == HTTP_CONNECT) {
-		if (n > 0 || m->length > 0)
-			return HTTP_BAD_FRAMING;
-		m->framing = HTTP_NO_BODY;
-	} else if (n > 0) {
-		m->framing = HTTP_CHUNKED;
-	} else if (m->has_length) {
-		m->framing = HTTP_LENGTH;
-	} else if (p->kind == HTTP_RESPONSES) {
-		m->framing = HTTP_UNTIL_CLOSE;
-	} else {
-		m->framing = HTTP_NO_BODY;
-	}
-	return HTTP_OK;
-}
-
-static bool
-parser_keeps_alive(const struct http_message *m)
-{
-	if (m->framing == HTTP_UNTIL_CLOSE ||
-	    http_head_has_token(m->fields, "connection", "close"))
-		return false;
-	return m->minor == 1 ||
-	    http_head_has_token(m->fields, "connection", "keep-alive");
-}
-
 /* The head is whole and well formed: make the message of it. */
 static int
 parser_end_head(struct http_parser *p, enum http_event *ev, struct err *e)
 {
+	const struct http_message_facts facts = {
+		.major = p->ll.http_major,
+		.minor = p->ll.http_minor,
+		.status = p->ll.status_code,
+		.method = llhttp_method_name((llhttp_method_t)p->ll.method),
+		.has_length = (p->ll.flags & F_CONTENT_LENGTH) != 0,
+		.is_chunked = (p->ll.flags & F_CHUNKED) != 0,
+		.length = p->ll.content_length,
+		.answers_head = p->answers_head,
+	};
 	struct http_message *m = &p->m;
 	enum http_fault f;
 	size_t start;
 	int r;
 
-	if ((f = parser_start_line(p, &start)) != HTTP_OK)
+	m->raw = p->head.raw.p;
+	m->raw_len = p->head.raw.len;
+	if ((f = http_message_start(m, &facts, &start)) != HTTP_OK)
 		return parser_fail(p, f, ERR_FORMAT, e);
 	if ((r = parser_split(p, &p->head, start, e)) != 0)
 		return r;
-	m->raw = p->head.raw.p;
-	m->raw_len = p->head.raw.len;
 	m->fields.v = p->head.v;
 	m->fields.n = p->head.n;
-	if ((f = parser_frame(p)) != HTTP_OK)
+	if ((f = http_message_frame(m, &facts)) != HTTP_OK)
 		return parser_fail(p, f, ERR_FORMAT, e);
 	if (m->status == 101)
 		return parser_fail(p, HTTP_UPGRADED, ERR_FORMAT, e);
-	m->keep_alive = parser_keeps_alive(m);
 	if (p->kind == HTTP_RESPONSES && m->status < 200) {
 		if (++p->interims > HTTP_INTERIMS_MAX)
 			return parser_fail(p, HTTP_MANY_INTERIMS, ERR_LIMIT, e);

@@ -35,26 +35,16 @@
 #include <stdint.h>
 
 #include "transport/http_fault.h"
-#include "transport/http_head.h"
+#include "transport/http_message.h"
 
 struct err;
 struct http_parser;
-
-enum http_kind { HTTP_REQUESTS, HTTP_RESPONSES };
 
 enum http_event {
 	HTTP_EV_MORE,		/* all was taken; feed more */
 	HTTP_EV_INTERIM,	/* a 1xx head; feed on */
 	HTTP_EV_HEAD,		/* the head is complete; feed on for the body */
 	HTTP_EV_DONE,		/* the message is complete; call next() */
-};
-
-/* How the body's end is found. */
-enum http_framing {
-	HTTP_NO_BODY,
-	HTTP_LENGTH,
-	HTTP_CHUNKED,
-	HTTP_UNTIL_CLOSE,	/* responses only; http_parser_eof() ends it */
 };
 
 enum { HTTP_INTERIMS_MAX = 5 };
@@ -75,32 +65,6 @@ struct http_limits {
  * 1 MiB, trailers 64 KiB, body 10 MiB.
  */
 void	http_limits_init(struct http_limits *l);
-
-/* A message as parsed so far.  Pointers are valid from HTTP_EV_HEAD (or
- * _INTERIM, until the next feed) on, until next() or free(). */
-struct http_message {
-	enum http_kind		 kind;
-	unsigned		 minor;		/* HTTP/1.minor */
-	const char		*method;	/* requests; else "" */
-	const char		*target;	/* requests: as came, no NUL */
-	size_t			 target_len;
-	unsigned		 status;	/* responses */
-	const char		*reason;	/* responses: no NUL */
-	size_t			 reason_len;
-	struct http_fields	 fields;
-	enum http_framing	 framing;
-	bool			 has_length;	/* a Content-Length was there */
-	uint64_t		 length;	/* its value, also for HEAD */
-	bool			 keep_alive;	/* the sender lets it live on */
-	/* from HTTP_EV_DONE on */
-	struct http_fields	 trailers;
-	uint64_t		 body;		/* bytes given to the sink */
-	/* raw bytes as received, from the start line to the empty line */
-	const uint8_t		*raw;
-	size_t			 raw_len;
-	const uint8_t		*raw_trailers;	/* with the empty line */
-	size_t			 raw_trailers_len;
-};
 
 /* Called during feed() with body bytes; a failure (0 or ERR_*) ends the
  * message as HTTP_SINK_FAILED with that code.  It must not touch the parser. */

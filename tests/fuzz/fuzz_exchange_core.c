@@ -143,7 +143,7 @@ act(struct play *p, const uint8_t *d)
 	if (o == NULL)
 		return;
 	if (d[2] & 1) {
-		o->made += d[3] * 700u;
+		o->made += d[3] * (d[4] % 8 == 0 ? 1500u : 16u);
 		exchange_session_wake(o->s);
 	}
 	if (d[2] & 2) {
@@ -169,11 +169,15 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct play *p = calloc(1, sizeof(*p));
+	struct exchange_limits limits;
 	size_t i, steps = n / STEP;
 	const uint8_t *d;
 
 	must(p != NULL);
-	p->rig = rig_new(NULL);
+	exchange_limits_init(&limits);
+	limits.sessions = 4;
+	limits.ended_ids = 16;
+	p->rig = rig_new(&limits);
 	if (steps > STEPS_MAX)
 		steps = STEPS_MAX;
 	for (i = 0; i < steps; i++) {

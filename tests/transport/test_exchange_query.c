@@ -214,6 +214,8 @@ static const struct {
 	{ "error=600", ERR_FORMAT },
 	{ "error=", ERR_FORMAT },
 	{ "error=404x", ERR_FORMAT },
+	{ "error=o=1, l=2, u=3, q=4", ERR_FORMAT },
+	{ "eo=1, l=2, u=3, q=4", ERR_FORMAT },
 	{ "", ERR_FORMAT },
 	{ "o=0", ERR_FORMAT },
 	{ "o=0,l=0,u=0,q=0", ERR_FORMAT },

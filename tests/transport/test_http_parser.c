@@ -294,6 +294,12 @@ static const struct row requests[] = {
 	    "abc",
 	    "POST '/' 1.1 length(2)[Connection=Upgrade;Upgrade=h2c;"
 	    "Content-Length=2]raw=73 keep 'ab' left=1" },
+	{ "upgrade, chunked", REQ, "POST / HTTP/1.1\r\n"
+	    "Connection: Upgrade\r\nUpgrade: h2c\r\n" CHUNKED "\r\n"
+	    "1\r\na\r\n0\r\n\r\nabc",
+	    "POST '/' 1.1 chunked[Connection=Upgrade;Upgrade=h2c;"
+	    "Transfer-Encoding=chunked]raw=82 keep 'a' trailers[]raw=2 "
+	    "left=3" },
 	{ "CONNECT", REQ, "CONNECT e.x:443 HTTP/1.1\r\nHost: e.x:443\r\n\r\n"
 	    "\x16\x03\x01",
 	    "CONNECT 'e.x:443' 1.1 none[Host=e.x:443]raw=43 keep '' left=3" },
