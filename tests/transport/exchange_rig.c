@@ -149,11 +149,10 @@ wait_on_drop(struct exchange_waiter *ew)
 	w->is_dropped = true;
 }
 
-struct rig *
-rig_new(const struct exchange_limits *limits)
+const struct exchange_hooks *
+rig_hooks(void)
 {
-	struct rig *r = calloc(1, sizeof(*r));
-	const struct exchange_hooks hooks = {
+	static const struct exchange_hooks hooks = {
 		.on_open = rig_on_open,
 		.on_upload = rig_on_upload,
 		.on_upload_end = rig_on_upload_end,
@@ -161,10 +160,19 @@ rig_new(const struct exchange_limits *limits)
 		.on_pending = rig_on_pending,
 		.on_close = rig_on_close,
 		.on_wanted = rig_on_wanted,
-		.arg = r,
 	};
 
+	return &hooks;
+}
+
+struct rig *
+rig_new(const struct exchange_limits *limits)
+{
+	struct rig *r = calloc(1, sizeof(*r));
+	struct exchange_hooks hooks = *rig_hooks();
+
 	MUST(r != NULL);
+	hooks.arg = r;
 	exchange_limits_init(&r->limits);
 	if (limits != NULL)
 		r->limits = *limits;

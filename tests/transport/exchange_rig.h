@@ -57,6 +57,8 @@ struct rig_wait {
 uint8_t	rig_up(unsigned key, uint64_t at);	/* bytes of the streams */
 uint8_t	rig_down(unsigned key, uint64_t at);
 
+/* The rig's hooks; their arg is to be the rig. */
+const struct exchange_hooks *rig_hooks(void);
 /* limits NULL: the defaults */
 struct rig *rig_new(const struct exchange_limits *limits);
 void	rig_free(struct rig *r);
