@@ -58,6 +58,8 @@ know_signer(struct recovery_run *run, struct err *e)
 	struct err why = ERR_INIT;
 	int r;
 
+	if (run->o->signer == NULL)
+		return 0;
 	r = signer_last(run->o->signer, &b, &why);
 	if (r == 0)
 		r = know(run, RECOVERY_SIGNER, b.p, b.len, &why);
@@ -82,6 +84,11 @@ sign(struct recovery_run *run, struct recovery *out, struct err *e)
 	size_t n = 0;
 	int r = 0;
 
+	if (run->o->signer == NULL)	/* what was signed stays the newest */
+		return run->best.is_there ?
+		    bytes_append(&out->note, run->best.note.p,
+			run->best.note.len, e) :
+		    0;
 	merkle_init(&empty);
 	if (s->is_there)
 		from = s->cp.size;
@@ -149,7 +156,8 @@ write_copies(struct recovery_run *run, struct recovery *out, struct err *e)
 	if (run->scan.nepochs > 1 &&
 	    (r = write_epoch(run, &run->scan.before, e)) != 0)
 		return r;
-	if (disk_replace(run->o->disk, run->l->root, "checkpoint", out->note.p,
+	if (out->note.len > 0 &&
+	    disk_replace(run->o->disk, run->l->root, "checkpoint", out->note.p,
 		out->note.len, false, &why) != 0)
 		log_warn_err(&why, "archive");
 	return 0;

@@ -27,7 +27,8 @@ struct recovery_key {
 
 struct recovery_opts {
 	const struct disk	*disk;
-	struct signer		*signer;
+	struct signer		*signer;	/* NULL: nothing is signed, */
+						/* for a repair without key */
 	const char		*against;	/* an external checkpoint */
 	size_t			 against_len;	/* 0: none */
 	const struct recovery_key *keys;	/* to try unsigned entries */

@@ -2,11 +2,11 @@
  * recovery_scan.c - what is on the disk, and may it be written to?  Only
  * reads.
  */
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "archive/later.h"
 #include "archive/note.h"
 #include "archive/recovery_inside.h"
 #include "base/err.h"
@@ -88,48 +88,6 @@ took(struct recovery_run *run, const struct segment_frame *f, bool is_last,
 	return 0;
 }
 
-/* A valid checkpoint of more than the tree, at any byte from off on? */
-static int
-find_later(struct recovery_run *run, const struct recovery_segment *s,
-    uint64_t off, bool *is_found, struct err *e)
-{
-	enum { STEP = 64 << 10, KEEP = SEGMENT_HEAD_LEN + SEGMENT_NOTE_MAX };
-	uint8_t *buf;
-	int r = 0;
-
-	*is_found = false;
-	if ((buf = malloc(STEP + KEEP)) == NULL)
-		return err_set(e, ERR_NOMEM, "no memory to search");
-	for (; off < s->size && !*is_found && r == 0; off += STEP) {
-		ssize_t got = pread(s->fd, buf, STEP + KEEP, (off_t)off);
-		size_t n = got > 0 ? (size_t)got : 0;
-
-		if (got == -1)
-			r = err_sys(e, "read");
-		for (size_t i = 0; i < n && i < STEP && !*is_found; i++) {
-			struct segment_head h;
-			struct checkpoint cp;
-			uint8_t d[32];
-
-			if (buf[i] != 0xa5 || n - i < SEGMENT_HEAD_LEN ||
-			    segment_get_head(&h, buf + i, NULL) != 0 ||
-			    h.type != SEGMENT_CHECKPOINT ||
-			    h.len > n - i - SEGMENT_HEAD_LEN)
-				continue;
-			crypto_hash_sha256(d, buf + i + SEGMENT_HEAD_LEN,
-			    h.len);
-			*is_found = segment_check_head(buf + i,
-					segment_read_header(s->r)->first, d) &&
-			    checkpoint_open(&cp,
-				(char *)buf + i + SEGMENT_HEAD_LEN,
-				(size_t)h.len, &run->scan.pin, NULL) == 0 &&
-			    cp.size > run->scan.tree.size;
-		}
-	}
-	free(buf);
-	return r;
-}
-
 static int
 check_must(const struct recovery_run *run, struct err *e)
 {
@@ -146,6 +104,8 @@ check_must(const struct recovery_run *run, struct err *e)
 static int
 scan_last(struct recovery_run *run, struct recovery_segment *s, struct err *e)
 {
+	struct later_place place = { .fd = s->fd, .first = run->last.first,
+		.size = s->size };
 	struct err why = ERR_INIT;
 	struct segment_frame f;
 	bool is_found;
@@ -167,7 +127,9 @@ scan_last(struct recovery_run *run, struct recovery_segment *s, struct err *e)
 	}
 	if (r == ERR_EOF)
 		return 0;
-	if ((r = find_later(run, s, run->last.good, &is_found, e)) != 0)
+	place.off = run->last.good;
+	place.entries = run->scan.tree.size;
+	if ((r = later_find(&place, &run->scan.pin, &is_found, e)) != 0)
 		return r;
 	if (is_found) {
 		recovery_base_corrupt(e, run->last.first,

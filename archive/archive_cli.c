@@ -1,0 +1,480 @@
+/*
+ * archive_cli.c - see archive_cli.h.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "archive/archive_cli.h"
+#include "archive/decimal.h"
+#include "archive/keyring.h"
+#include "archive/layout.h"
+#include "base/clock.h"
+#include "base/confine.h"
+#include "base/log.h"
+#include "base/secret.h"
+
+enum {
+	OPTIONS_MAX = 48,
+	OPT_EPOCH_KEY = 1000,
+	PROGRESS_AFTER_MS = 1000,
+	JSON_MAX = 1 << 20,		/* bytes of a line */
+};
+
+static volatile sig_atomic_t stop_flag;
+
+static const struct option common[] = {
+	{ "root", required_argument, NULL, 'r' },
+	{ "pin", required_argument, NULL, 'p' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+};
+
+static const struct option with_keys[] = {
+	{ "key", required_argument, NULL, 'k' },
+	{ "epoch-key", required_argument, NULL, OPT_EPOCH_KEY },
+};
+
+static const char common_help[] =
+    "  -r, --root DIR   the archive; default: $AMBER_ARCHIVE\n"
+    "  -p, --pin VKEY   the log's verifier key, or a file that holds it\n"
+    "  -j, --json       NDJSON on stdout; its last line is a summary\n"
+    "  -h, --help       this text\n";
+
+static const char keys_help[] =
+    "  -k, --key FILE   an epoch's key, as amber-timelock solve writes it;\n"
+    "                   may be given again\n"
+    "      --epoch-key N=FILE\n"
+    "                   the same, and it must be the key of epoch N\n";
+
+static const char codes_help[] =
+    "\n"
+    "Exit codes: 0 done; 1 failed; 2 wrong command line; 3 part of it could\n"
+    "not be done; 10 no archive; 11 locked by a writer; 12 wrong key;\n"
+    "13 pruned; 20 inconsistent checkpoints; 74 I/O error; 130 interrupted.\n"
+    "amber-archive(1) tells more.\n";
+
+/* ---- stopping ---- */
+
+static void
+on_signal(int sig)
+{
+	(void)sig;
+	stop_flag = 1;
+}
+
+/* SA_RESETHAND: who is asked twice goes at once. */
+static void
+catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal,
+		.sa_flags = (int)SA_RESETHAND };
+
+	(void)sigemptyset(&sa.sa_mask);
+	(void)sigaction(SIGTERM, &sa, NULL);
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGHUP, &sa, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+const volatile sig_atomic_t *
+archive_cli_stop(void)
+{
+	return &stop_flag;
+}
+
+int
+archive_cli_stopped(struct err *e)
+{
+	return stop_flag ? err_set(e, ERR_CANCEL, "interrupted") : 0;
+}
+
+/* ---- saying ---- */
+
+void
+archive_cli_progress(struct archive_cli *cli, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (!cli->line.is_on ||
+	    clock_mono_ns(clock_system()) - cli->began_ns <
+		PROGRESS_AFTER_MS * UINT64_C(1000000))
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	(void)progress_draw(&cli->line, "%s", text);
+}
+
+void
+archive_cli_note(struct archive_cli *cli, const char *fmt, ...)
+{
+	struct err e = ERR_INIT;
+	char prog[64];
+	va_list ap;
+
+	progress_clear(&cli->line);
+	va_start(ap, fmt);
+	(void)vsnprintf(e.msg, sizeof(e.msg), fmt, ap);
+	va_end(ap);
+	(void)snprintf(prog, sizeof(prog), "amber-archive %s",
+	    cli->spec->name);
+	err_print(&e, prog);
+}
+
+struct json *
+archive_cli_json(struct archive_cli *cli, const char *type)
+{
+	progress_clear(&cli->line);
+	json_begin(&cli->j, &cli->buf);
+	json_object(&cli->j, NULL);
+	json_str(&cli->j, "message_type", type);
+	return &cli->j;
+}
+
+int
+archive_cli_json_end(struct archive_cli *cli, struct err *e)
+{
+	json_close(&cli->j);
+	return json_line(&cli->j, stdout, e);
+}
+
+void
+archive_cli_put(const void *p, size_t n, unsigned width)
+{
+	const char *s = p;
+	char out[256];
+	unsigned used = 0;
+
+	while (n > 0) {
+		size_t k = json_escape(out, sizeof(out), &s, &n);
+
+		(void)fwrite(out, 1, k, stdout);
+		used += (unsigned)k;
+	}
+	for (; used < width; used++)
+		(void)fputc(' ', stdout);
+}
+
+void
+archive_cli_put_ms(int64_t ms)
+{
+	char text[CLOCK_TEXT_MAX];
+
+	clock_format_ms(ms, text);
+	(void)fputs(text, stdout);
+}
+
+void
+archive_cli_put_hex(const void *p, size_t n)
+{
+	const uint8_t *b = p;
+
+	while (n-- > 0)
+		(void)printf("%02x", *b++);
+}
+
+/* ---- numbers ---- */
+
+int
+archive_cli_range(const char *word, uint64_t *from, uint64_t *to,
+    struct err *e)
+{
+	const char *dash = strchr(word, '-');
+	size_t n = dash == NULL ? strlen(word) : (size_t)(dash - word);
+
+	if (!decimal_parse(word, n, UINT64_MAX, from) ||
+	    (dash != NULL &&
+		!decimal_parse(dash + 1, strlen(dash + 1), UINT64_MAX, to)))
+		return err_set(e, ERR_ARG,
+		    "an entry's number is decimal, a range FIRST-LAST");
+	if (dash == NULL)
+		*to = *from;
+	if (*to < *from)
+		return err_set(e, ERR_ARG, "the range ends before it begins");
+	return 0;
+}
+
+void
+archive_cli_code(struct archive_cli *cli, int code)
+{
+	if (cli->code == -1)
+		cli->code = code;
+}
+
+static int
+exit_code(int err_code)
+{
+	switch (err_code) {
+	case 0:
+		return ARCHIVE_EXIT_OK;
+	case ERR_ARG:
+		return ARCHIVE_EXIT_USAGE;
+	case ERR_UNSUPPORTED:
+		return ARCHIVE_EXIT_PARTIAL;
+	case ERR_LOCKED:
+		return ARCHIVE_EXIT_LOCKED;
+	case ERR_SYS:
+	case ERR_PERM:
+	case ERR_NOMEM:
+		return ARCHIVE_EXIT_IO;
+	case ERR_CANCEL:
+		return ARCHIVE_EXIT_INTERRUPTED;
+	}
+	return ARCHIVE_EXIT_FAILED;
+}
+
+/* ---- the command line ---- */
+
+struct table {
+	struct option	v[OPTIONS_MAX];
+	char		shorts[2 * OPTIONS_MAX + 1];
+	size_t		n, nshorts;
+};
+
+static void
+table_add(struct table *t, const struct option *o)
+{
+	if (t->n + 1 >= OPTIONS_MAX)
+		return;
+	t->v[t->n++] = *o;
+	if (o->val > 0xff)
+		return;
+	t->shorts[t->nshorts++] = (char)o->val;
+	if (o->has_arg == required_argument)
+		t->shorts[t->nshorts++] = ':';
+}
+
+static void
+table_make(struct table *t, const struct archive_cli_spec *spec)
+{
+	memset(t, 0, sizeof(*t));
+	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+		table_add(t, &common[i]);
+	if ((spec->flags & ARCHIVE_CLI_KEYS) != 0)
+		for (size_t i = 0; i < 2; i++)
+			table_add(t, &with_keys[i]);
+	for (const struct option *o = spec->options;
+	     o != NULL && o->name != NULL; o++)
+		table_add(t, o);
+}
+
+static void
+help(const struct archive_cli_spec *spec)
+{
+	(void)printf("Usage: amber-archive %s%s%s [OPTION...]\n\n%s\n%s%s%s%s",
+	    spec->name, spec->usage[0] == '\0' ? "" : " ", spec->usage,
+	    spec->what, spec->own_help,
+	    (spec->flags & ARCHIVE_CLI_KEYS) != 0 ? keys_help : "",
+	    common_help, codes_help);
+}
+
+static int
+take_option(struct archive_cli *cli, void *arg, int c, const char *value,
+    struct err *e)
+{
+	switch (c) {
+	case 'r':
+		cli->root = value;
+		return 0;
+	case 'p':
+		cli->pin_arg = value;
+		return 0;
+	case 'j':
+		cli->json = true;
+		return 0;
+	case '?':
+		return err_set(e, ERR_ARG, "see above");
+	}
+	if ((cli->spec->flags & ARCHIVE_CLI_KEYS) != 0 && c == 'k')
+		return keyring_add(cli->keys, value, e);
+	if ((cli->spec->flags & ARCHIVE_CLI_KEYS) != 0 && c == OPT_EPOCH_KEY)
+		return keyring_add_numbered(cli->keys, value, e);
+	return cli->spec->on_option(cli, arg, c, value, e);
+}
+
+/* 0, or an error that is the command line's: exit code 2. */
+static int
+parse(struct archive_cli *cli, void *arg, int argc, char **argv,
+    bool *is_help, struct err *e)
+{
+	struct table t;
+	int c, r;
+
+	table_make(&t, cli->spec);
+	while ((c = getopt_long(argc, argv, t.shorts, t.v, NULL)) != -1) {
+		if (c == 'h') {
+			*is_help = true;
+			return 0;
+		}
+		if ((r = take_option(cli, arg, c, optarg, e)) != 0)
+			return r;
+	}
+	cli->args = argv + optind;
+	cli->nargs = argc - optind;
+	if (cli->nargs < cli->spec->min_args)
+		return err_set(e, ERR_ARG, "it needs %s", cli->spec->usage);
+	if (cli->nargs > cli->spec->max_args)
+		return err_set(e, ERR_ARG, "too many arguments");
+	return 0;
+}
+
+/* Known before the line is parsed, as a wrong one has a summary too. */
+static bool
+wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0 ||
+		    strcmp(argv[i], "-j") == 0)
+			return true;
+	return false;
+}
+
+/* ---- opening ---- */
+
+static int
+check_pin(struct archive_cli *cli, struct err *e)
+{
+	if (!cli->is_pinned) {
+		cli->pin = cli->layout->vkey;
+		return 0;
+	}
+	if (vkey_is_equal(&cli->pin, &cli->layout->vkey))
+		return 0;
+	return err_set(e, ERR_AUTH,
+	    "archive %s: its log.vkey (%s) is not the pinned key (%s): it is "
+	    "another log's archive, or --pin is another relay's",
+	    cli->root, cli->layout->vkey.name, cli->pin.name);
+}
+
+int
+archive_cli_open(struct archive_cli *cli, struct err *e)
+{
+	int r;
+
+	if ((r = layout_open(&cli->layout, cli->root, e)) != 0) {
+		if (r == ERR_NOENT ||
+		    (r == ERR_SYS && e->sys == ENOTDIR))
+			archive_cli_code(cli, ARCHIVE_EXIT_NONE);
+		return r;
+	}
+	if ((r = check_pin(cli, e)) != 0 ||
+	    (r = epochs_load(&cli->epochs, cli->layout, &cli->pin, e)) != 0)
+		return r;
+	if ((r = keyring_bind(cli->keys, &cli->epochs, e)) == ERR_AUTH)
+		archive_cli_code(cli, ARCHIVE_EXIT_WRONG_KEY);
+	return r;
+}
+
+static int
+prepare(struct archive_cli *cli, struct err *e)
+{
+	int r;
+
+	if (cli->pin_arg != NULL) {
+		if ((r = vkey_from_arg(&cli->pin, cli->pin_arg, e)) != 0) {
+			err_ctx(e, "--pin");
+			archive_cli_code(cli, ARCHIVE_EXIT_USAGE);
+			return r;
+		}
+		cli->is_pinned = true;
+	}
+	if (cli->root == NULL)
+		cli->root = getenv("AMBER_ARCHIVE");
+	if (cli->root != NULL && cli->root[0] == '\0')
+		cli->root = NULL;
+	if ((cli->spec->flags & ARCHIVE_CLI_ALONE) != 0)
+		return 0;
+	if (cli->root == NULL)
+		return (cli->spec->flags & ARCHIVE_CLI_MAY_LACK) != 0 ?
+		    0 :
+		    err_set(e, ERR_ARG,
+			"which archive?  Give -r DIR or set AMBER_ARCHIVE");
+	return archive_cli_open(cli, e);
+}
+
+/* ---- the whole ---- */
+
+static void
+put_summary(struct archive_cli *cli, const void *arg, int code,
+    const struct err *e)
+{
+	struct json *j;
+
+	if (!cli->json)
+		return;
+	bytes_clear(&cli->buf);
+	j = archive_cli_json(cli, "summary");
+	cli->spec->summary(cli, arg, j);
+	json_int(j, "exit_code", code);
+	if (e->code != 0)
+		json_str(j, "error", e->msg);
+	(void)archive_cli_json_end(cli, NULL);
+}
+
+static int
+finish(struct archive_cli *cli, const void *arg, int r, struct err *e)
+{
+	int code;
+
+	if (r == 0)
+		err_clear(e);
+	code = cli->code != -1 ? cli->code : exit_code(r);
+	progress_clear(&cli->line);
+	if (r != 0) {
+		(void)fflush(stdout);
+		archive_cli_note(cli, "%s", e->msg);
+		if (code == ARCHIVE_EXIT_USAGE)
+			(void)fprintf(stderr,
+			    "Try 'amber-archive %s --help'.\n",
+			    cli->spec->name);
+	}
+	put_summary(cli, arg, code, e);
+	errno = 0;
+	if ((fflush(stdout) != 0 || ferror(stdout)) &&
+	    code != ARCHIVE_EXIT_INTERRUPTED) {
+		archive_cli_note(cli, "writing to stdout failed: %s",
+		    strerror(errno));
+		code = ARCHIVE_EXIT_IO;
+	}
+	return code;
+}
+
+int
+archive_cli_main(const struct archive_cli_spec *spec, void *arg, int argc,
+    char **argv)
+{
+	struct archive_cli cli = { .spec = spec, .code = -1,
+		.json = wants_json(argc, argv),
+		.began_ns = clock_mono_ns(clock_system()) };
+	struct err e = ERR_INIT;
+	bool is_help = false;
+	int r, code;
+
+	bytes_init(&cli.buf, JSON_MAX);
+	if ((r = secret_init(&e)) == 0 && (r = confine_no_dump(&e)) == 0)
+		r = keyring_new(&cli.keys, &e);
+	if (r == 0 &&
+	    (r = parse(&cli, arg, argc, argv, &is_help, &e)) != 0 &&
+	    r != ERR_NOMEM)
+		archive_cli_code(&cli, ARCHIVE_EXIT_USAGE);
+	if (is_help) {
+		help(spec);
+		code = ARCHIVE_EXIT_OK;
+		goto out;
+	}
+	catch_signals();
+	progress_begin(&cli.line, !cli.json);
+	if (r == 0 && (r = prepare(&cli, &e)) == 0)
+		r = spec->run(&cli, arg, &e);
+	code = finish(&cli, arg, r, &e);
+out:
+	keyring_free(&cli.keys);
+	epochs_free(&cli.epochs);
+	layout_free(&cli.layout);
+	bytes_free(&cli.buf);
+	return code;
+}

@@ -1,0 +1,126 @@
+/*
+ * epochs.c - the table of epochs.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "archive/epochs.h"
+#include "archive/layout.h"
+#include "archive/segment_read.h"
+#include "base/err.h"
+#include "timelock/manifest.h"
+
+static int
+push(struct epochs *ep, const struct epochs_row *row, struct err *e)
+{
+	struct epochs_row *v = ep->v;
+
+	/* Room doubles whenever the count is a power of two. */
+	if ((ep->n & (ep->n - 1)) == 0) {
+		size_t size = ep->n == 0 ? 1 : 2 * ep->n;
+
+		if ((v = realloc(ep->v, size * sizeof(*v))) == NULL)
+			return err_set(e, ERR_NOMEM, "no memory for epochs");
+		ep->v = v;
+	}
+	v[ep->n++] = *row;
+	return 0;
+}
+
+/* A manifest's frame; what is not the pin's is passed over. */
+static int
+take(struct epochs *ep, const struct segment_frame *f, const struct vkey *pin,
+    struct err *e)
+{
+	struct epochs_row row;
+	struct manifest *m = NULL;
+	int r;
+
+	memset(&row, 0, sizeof(row));
+	r = epoch_open(&row.epoch, f->payload, (size_t)f->payload_len, pin,
+	    e);
+	if (r == 0)
+		r = manifest_open(&m, f->payload, (size_t)f->payload_len, pin,
+		    e);
+	if (r != 0)
+		return r == ERR_NOMEM ? r : 0;
+	row.epoch.index = f->index;
+	row.algorithm = manifest_algorithm_name(m->params.algorithm);
+	row.segments = m->params.segments;
+	row.steps = m->params.steps;
+	manifest_free(&m);
+	return push(ep, &row, e);
+}
+
+static int
+look(struct epochs *ep, const struct layout *l, uint64_t first,
+    const struct vkey *pin, struct err *e)
+{
+	struct segment_read *sr = NULL;
+	struct segment_frame f;
+	int fd = -1, r;
+
+	if ((r = layout_open_segment(l, first, &fd, e)) != 0)
+		/* Replaced or gone since it was listed. */
+		return r == ERR_NOENT ? 0 : r;
+	if ((r = segment_read_new(&sr, fd, e)) != 0)
+		goto out;
+	if (ep->n > 0 &&
+	    segment_read_header(sr)->epoch == ep->v[ep->n - 1].epoch.number)
+		goto out;
+	do {		/* checkpoints may come before it */
+		r = segment_read_next(sr, &f, e);
+	} while (r == 0 && f.type == SEGMENT_CHECKPOINT);
+	if (r == 0 && f.type == SEGMENT_MANIFEST)
+		r = take(ep, &f, pin, e);
+out:
+	segment_read_free(&sr);
+	close(fd);
+	/* Damage is for a verifier to tell. */
+	return r == ERR_NOMEM || r == ERR_SYS || r == ERR_CRYPTO ? r : 0;
+}
+
+int
+epochs_load(struct epochs *out, const struct layout *l,
+    const struct vkey *pin, struct err *e)
+{
+	uint64_t *firsts = NULL;
+	size_t n;
+	int r;
+
+	memset(out, 0, sizeof(*out));
+	if ((r = layout_list(l, &firsts, &n, e)) != 0)
+		return r;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = look(out, l, firsts[i], pin, e);
+	free(firsts);
+	if (r != 0)
+		epochs_free(out);
+	return r;
+}
+
+void
+epochs_free(struct epochs *ep)
+{
+	free(ep->v);
+	memset(ep, 0, sizeof(*ep));
+}
+
+const struct epochs_row *
+epochs_of_puzzle(const struct epochs *ep, const uint8_t puzzle[SEAL_ID_LEN])
+{
+	for (size_t i = 0; i < ep->n; i++)
+		if (memcmp(ep->v[i].epoch.puzzle, puzzle, SEAL_ID_LEN) == 0)
+			return &ep->v[i];
+	return NULL;
+}
+
+const struct epochs_row *
+epochs_of_number(const struct epochs *ep, uint64_t number)
+{
+	for (size_t i = 0; i < ep->n; i++)
+		if (ep->v[i].epoch.number == number)
+			return &ep->v[i];
+	return NULL;
+}

@@ -1,0 +1,306 @@
+/*
+ * skim.c - frame heads, segment after segment.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive/layout.h"
+#include "archive/skim.h"
+#include "base/err.h"
+
+struct skim {
+	const struct layout	*l;
+	uint64_t		*firsts;
+	size_t			 n, i;		/* i: the segment at hand */
+	int			 fd;
+	struct segment_read	*r;
+	int64_t			 mtime;
+	uint64_t		 off;		/* of the next frame */
+	uint64_t		 index;		/* of the next entry */
+	uint64_t		 tail;
+};
+
+int
+skim_new(struct skim **out, const struct layout *l, struct err *e)
+{
+	struct skim *s;
+	int r;
+
+	if ((s = calloc(1, sizeof(*s))) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory to read");
+	s->l = l;
+	s->fd = -1;
+	if ((r = layout_list(l, &s->firsts, &s->n, e)) != 0)
+		skim_free(&s);
+	*out = s;
+	return r;
+}
+
+static void
+shut(struct skim *s)
+{
+	segment_read_free(&s->r);
+	if (s->fd != -1)
+		close(s->fd);
+	s->fd = -1;
+}
+
+void
+skim_free(struct skim **sp)
+{
+	if (*sp == NULL)
+		return;
+	shut(*sp);
+	free((*sp)->firsts);
+	free(*sp);
+	*sp = NULL;
+}
+
+uint64_t
+skim_tail(const struct skim *s)
+{
+	return s->tail;
+}
+
+const struct segment_header *
+skim_header(const struct skim *s)
+{
+	return segment_read_header(s->r);
+}
+
+uint64_t
+skim_size(const struct skim *s)
+{
+	return s->index;
+}
+
+static int
+where(const struct skim *s, int r, struct err *e)
+{
+	char name[SEGMENT_NAME_MAX];
+
+	segment_name(name, s->firsts[s->i]);
+	err_ctx(e, "segment %s", name);
+	return r;
+}
+
+static int
+open_at(struct skim *s, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	if ((r = layout_open_segment(s->l, s->firsts[s->i], &s->fd, e)) != 0)
+		return r;
+	if (fstat(s->fd, &st) == -1)
+		return where(s, err_sys(e, "fstat"), e);
+	s->mtime = (int64_t)st.st_mtime;
+	if ((r = segment_read_new(&s->r, s->fd, e)) != 0)
+		return where(s, r, e);
+	if (segment_read_header(s->r)->first != s->firsts[s->i])
+		return where(s,
+		    err_set(e, ERR_FORMAT,
+			"its name is not its first entry's"),
+		    e);
+	s->off = SEGMENT_HEADER_LEN;
+	return 0;
+}
+
+int
+skim_seek(struct skim *s, uint64_t index, struct err *e)
+{
+	struct skim_entry en;
+	size_t lo = 0, hi = s->n;
+	int r;
+
+	shut(s);
+	while (lo < hi) {	/* the last segment with first <= index */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->firsts[mid] <= index)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	s->i = lo == 0 ? 0 : lo - 1;
+	s->index = s->n == 0 ? 0 : s->firsts[s->i];
+	while ((r = skim_next(s, &en, e)) == 0) {
+		if (!segment_is_entry(en.frame.type) ||
+		    en.frame.index != index)
+			continue;
+		s->off = en.frame.offset;	/* so that it comes again */
+		s->index = index;
+		return 0;
+	}
+	if (r == ERR_EOF)
+		r = err_set(e, ERR_NOENT,
+		    "there is no entry %llu: the archive has %llu, numbered "
+		    "from 0",
+		    (unsigned long long)index, (unsigned long long)s->index);
+	return r;
+}
+
+/* The first bytes of a frame, and of a record's payload. */
+static int
+peek(struct skim *s, uint8_t *buf, size_t size, size_t *n, struct err *e)
+{
+	*n = 0;
+	while (*n < size) {
+		ssize_t got = pread(s->fd, buf + *n, size - *n,
+		    (off_t)(s->off + *n));
+
+		if (got == -1 && errno == EINTR)
+			continue;
+		if (got == -1)
+			return err_sys(e, "read at offset %llu",
+			    (unsigned long long)(s->off + *n));
+		if (got == 0)
+			break;
+		*n += (size_t)got;
+	}
+	return 0;
+}
+
+static int
+take_record(struct skim *s, const struct segment_head *h, const uint8_t *p,
+    size_t n, struct segment_frame *f, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	memset(f, 0, sizeof(*f));
+	f->type = h->type;
+	f->index = h->index;
+	f->offset = s->off;
+	f->payload_off = s->off + SEGMENT_HEAD_LEN;
+	f->payload_len = h->len;
+	f->end = f->payload_off + h->len;
+	if (fstat(s->fd, &st) == -1)
+		return err_sys(e, "fstat");
+	if (f->end > (uint64_t)st.st_size)
+		return err_set(e, ERR_AGAIN,
+		    "the file ends inside the frame");
+	if ((r = seal_parse(&f->head, p, n, (size_t)h->len, e)) != 0)
+		return r;
+	f->cipher_len = f->head.cipher_len;
+	return 0;
+}
+
+/* The frame at s->off. */
+static int
+take(struct skim *s, struct segment_frame *f, struct err *e)
+{
+	uint8_t buf[SEGMENT_HEAD_LEN + SEAL_HEAD_MAX];
+	struct segment_head h;
+	size_t n;
+	int r;
+
+	if ((r = peek(s, buf, sizeof(buf), &n, e)) != 0)
+		return r;
+	if (n == 0)
+		return err_set(e, ERR_EOF, "the segment ends here");
+	if (n < SEGMENT_HEAD_LEN)
+		return err_set(e, ERR_AGAIN,
+		    "the file ends inside the frame");
+	if ((r = segment_get_head(&h, buf, e)) == 0 &&
+	    h.type == SEGMENT_RECORD) {
+		n -= SEGMENT_HEAD_LEN;
+		r = take_record(s, &h, buf + SEGMENT_HEAD_LEN,
+		    n < h.len ? n : (size_t)h.len, f, e);
+	} else if (r == 0) {
+		segment_read_seek(s->r, s->off);
+		return segment_read_next(s->r, f, e);
+	}
+	if (r == ERR_FORMAT)
+		err_ctx(e, "offset %llu", (unsigned long long)s->off);
+	return r;
+}
+
+/* Frames of the segment at hand.  ERR_EOF: go on with the next one. */
+static int
+next_here(struct skim *s, struct skim_entry *out, struct err *e)
+{
+	bool is_last = s->i + 1 == s->n;
+	int r;
+
+	/* What a successor holds too is read there. */
+	r = take(s, &out->frame, e);
+	if (r == ERR_AGAIN || (r == ERR_FORMAT && is_last)) {
+		struct stat st;
+
+		s->tail = fstat(s->fd, &st) == 0 ?
+		    (uint64_t)st.st_size - s->off :
+		    0;
+		return is_last ? err_set(e, ERR_EOF, "the log ends here") :
+				 where(s, err_set(e, ERR_FORMAT,
+				     "it ends inside the frame at offset %llu",
+				     (unsigned long long)s->off), e);
+	}
+	if (r != 0)
+		return r == ERR_EOF ? r : where(s, r, e);
+	if (segment_is_entry(out->frame.type)) {
+		if (!is_last && out->frame.index >= s->firsts[s->i + 1])
+			return err_set(e, ERR_EOF, "the next segment has it");
+		if (out->frame.index != s->index)
+			return where(s,
+			    err_set(e, ERR_FORMAT,
+				"offset %llu: entry %llu where %llu follows",
+				(unsigned long long)s->off,
+				(unsigned long long)out->frame.index,
+				(unsigned long long)s->index),
+			    e);
+		s->index++;
+	}
+	s->off = out->frame.end;
+	return 0;
+}
+
+int
+skim_next(struct skim *s, struct skim_entry *out, struct err *e)
+{
+	int r;
+
+	for (;;) {
+		if (s->i >= s->n)
+			return err_set(e, ERR_EOF, "the log ends here");
+		if (s->r == NULL) {
+			if ((r = open_at(s, e)) != 0)
+				return r;
+			if (s->index < s->firsts[s->i])
+				return where(s,
+				    err_set(e, ERR_FORMAT,
+					"it begins where entry %llu should "
+					"follow",
+					(unsigned long long)s->index),
+				    e);
+		}
+		out->first = s->firsts[s->i];
+		out->epoch = segment_read_header(s->r)->epoch;
+		out->mtime = s->mtime;
+		r = next_here(s, out, e);
+		if (r != ERR_EOF || s->i + 1 == s->n)
+			return r;
+		shut(s);
+		s->i++;
+	}
+}
+
+int
+skim_load(struct skim *s, struct skim_entry *en, struct bytes *out,
+    struct err *e)
+{
+	int r;
+
+	/* The entry's segment is the one at hand until the next call. */
+	segment_read_seek(s->r, en->frame.offset);
+	if ((r = segment_read_next(s->r, &en->frame, e)) != 0 ||
+	    (en->frame.type == SEGMENT_RECORD &&
+		(r = segment_read_payload(s->r, &en->frame, out, e)) != 0))
+		return where(s, r == ERR_AGAIN || r == ERR_EOF ?
+			err_set(e, ERR_FORMAT, "the record is cut short") :
+			r, e);
+	return 0;
+}

@@ -1,0 +1,51 @@
+/*
+ * skim.h - an archive's frames by their heads alone.
+ *
+ * For lists and look-ups: a record's ciphertext is neither read nor hashed,
+ * so a frame shown here is what the file says, not what was signed.  Small
+ * frames (manifests, checkpoints, trailers, pruned records) are read whole
+ * and their checks hold.  skim_load() then reads one record in full and
+ * checks its frame.  Takes no lock; a growing tail ends the walk quietly.
+ */
+#ifndef AMBER_ARCHIVE_SKIM_H
+#define AMBER_ARCHIVE_SKIM_H
+
+#include "archive/segment_read.h"
+
+struct bytes;
+struct err;
+struct layout;
+struct skim;
+
+struct skim_entry {
+	/* Of a record: no leaf and no digest.  Pointers live until the next
+	 * call. */
+	struct segment_frame	frame;
+	uint64_t		first;		/* its segment */
+	uint64_t		epoch;		/* number, by the header */
+	int64_t			mtime;		/* of the file, unix seconds */
+};
+
+/* l is borrowed. */
+int	skim_new(struct skim **out, const struct layout *l, struct err *e);
+void	skim_free(struct skim **sp);
+
+/* Only segments and frames from this entry on.  ERR_NOENT when the archive
+ * does not reach it, with its size in the message. */
+int	skim_seek(struct skim *s, uint64_t index, struct err *e);
+/* The next frame of the log, entries in dense order.  ERR_EOF: the end, or
+ * a tail that is not whole: skim_tail(); ERR_FORMAT says where. */
+int	skim_next(struct skim *s, struct skim_entry *out, struct err *e);
+/* Of the segment that the last frame came from. */
+const struct segment_header *skim_header(const struct skim *s);
+/* Bytes behind the last whole frame, once the end was reached. */
+uint64_t skim_tail(const struct skim *s);
+/* The number of entries passed, from the beginning of the log. */
+uint64_t skim_size(const struct skim *s);
+
+/* The frame of en again, read whole and checked, and its payload (type 1)
+ * into out.  en is filled with leaf and digest. */
+int	skim_load(struct skim *s, struct skim_entry *en, struct bytes *out,
+	struct err *e);
+
+#endif
