@@ -47,12 +47,12 @@ run_over(struct stream_run *r)
 	r->is_over = true;
 	exchange_client_stats(r->c, &x->stats);
 	x->bytes = r->o.down > 0 ? r->o.down : r->o.up;
+	x->from_ns = r->start_ns;
+	x->to_ns = r->last_ns;
+	x->timed = x->bytes;
 	if (r->o.down > 0 && r->last_ns > r->first_ns) {
-		x->ns = r->last_ns - r->first_ns;
-		x->timed = r->o.down - r->first_bytes;
-	} else {
-		x->ns = r->last_ns - r->start_ns;
-		x->timed = x->bytes;
+		x->from_ns = r->first_ns;
+		x->timed -= r->first_bytes;
 	}
 	exchange_client_finish(r->c, run_on_done, r);
 }

@@ -29,10 +29,10 @@ struct stream_result {
 	enum exchange_fault	fault;
 	struct err		err;
 	uint64_t		bytes;	/* down, or up if nothing is down */
-	uint64_t		timed;	/* bytes that came within ns */
+	uint64_t		timed;	/* bytes that came between */
 	/* Down: from the first bytes to the last.  Up: from the first write
 	 * to the verdict.  Down in one piece: from the first write. */
-	uint64_t		ns;
+	uint64_t		from_ns, to_ns;
 	struct exchange_client_stats stats;
 };
 

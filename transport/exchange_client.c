@@ -411,8 +411,9 @@ int
 exchange_client_new(struct exchange_client **out,
     const struct exchange_client_opts *o, struct err *e)
 {
-	const struct exchange_flow_opts fo = { o->window, o->wait_ms,
-		o->give_up_ms };
+	const struct exchange_flow_opts fo = { .window = o->window,
+		.uploads = o->uploads, .wait_ms = o->wait_ms,
+		.give_up_ms = o->give_up_ms };
 	struct exchange_client *c;
 	size_t i;
 	int r;

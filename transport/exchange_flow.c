@@ -72,11 +72,12 @@ exchange_flow_new(struct exchange_flow **out,
 {
 	struct exchange_flow *f;
 
-	if (o->window > EXCHANGE_POLLS_MAX ||
+	if (o->window > EXCHANGE_POLLS_MAX || o->uploads > EXCHANGE_WINDOW ||
 	    o->wait_ms > EXCHANGE_WAIT_MAX_MS)
-		return err_set(e, ERR_ARG, "window %u, wait %u ms: want at "
-		    "most %d and %d", o->window, (unsigned)o->wait_ms,
-		    EXCHANGE_POLLS_MAX, EXCHANGE_WAIT_MAX_MS);
+		return err_set(e, ERR_ARG, "window %u, uploads %u, wait "
+		    "%u ms: want at most %d, %d and %d", o->window,
+		    o->uploads, (unsigned)o->wait_ms, EXCHANGE_POLLS_MAX,
+		    EXCHANGE_WINDOW, EXCHANGE_WAIT_MAX_MS);
 	if ((f = calloc(1, sizeof(*f))) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a stream");
 	f->o = *o;
@@ -308,6 +309,7 @@ flow_begin_upload(struct exchange_flow *f, uint64_t now)
 	struct flight *x;
 
 	if ((left == 0 && !ends) || f->down.has_end ||
+	    (f->o.uploads > 0 && f->active - f->polls >= f->o.uploads) ||
 	    (x = flow_begin(f, now)) == NULL)
 		return NULL;
 	x->u = f->sent_to;

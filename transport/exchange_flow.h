@@ -30,6 +30,7 @@ struct exchange_slice;
 
 struct exchange_flow_opts {
 	unsigned	window;		/* as in exchange_client_opts */
+	unsigned	uploads;
 	uint32_t	wait_ms;
 	uint32_t	give_up_ms;
 };
