@@ -19,8 +19,7 @@ struct stream_run {
 	uint8_t			 head[STREAM_HEAD];
 	uint8_t			 verdict[STREAM_VERDICT];
 	uint64_t		 put, got;	/* with head, with verdict */
-	uint64_t		 start_ns, first_ns, last_ns;
-	uint64_t		 first_bytes;
+	uint64_t		 start_ns, last_ns;
 	bool			 is_bad, is_over;
 };
 
@@ -50,9 +49,9 @@ run_over(struct stream_run *r)
 	x->from_ns = r->start_ns;
 	x->to_ns = r->last_ns;
 	x->timed = x->bytes;
-	if (r->o.down > 0 && r->last_ns > r->first_ns) {
-		x->from_ns = r->first_ns;
-		x->timed -= r->first_bytes;
+	if (r->o.down > x->stats.first_bytes) {
+		x->from_ns = x->stats.first_us * 1000;
+		x->timed -= x->stats.first_bytes;
 	}
 	exchange_client_finish(r->c, run_on_done, r);
 }
@@ -111,15 +110,11 @@ run_on_readable(void *arg)
 
 	if (r->is_over)
 		return;
-	if (r->first_ns == 0)
-		r->first_ns = run_ns(r);
 	while ((n = exchange_client_read(r->c, buf, sizeof(buf), &end)) > 0)
 		if (!run_take(r, buf, n)) {
 			run_fail(r, "a byte came that was not sent");
 			return;
 		}
-	if (r->first_bytes == 0)
-		r->first_bytes = r->got < r->o.down ? r->got : r->o.down;
 	if (end)
 		run_end(r);
 }

@@ -30,8 +30,9 @@ struct stream_result {
 	struct err		err;
 	uint64_t		bytes;	/* down, or up if nothing is down */
 	uint64_t		timed;	/* bytes that came between */
-	/* Down: from the first bytes to the last.  Up: from the first write
-	 * to the verdict.  Down in one piece: from the first write. */
+	/* Down: from the first body bytes, which are not timed, to the last.
+	 * Up, and down in one piece: from the first write, up to the
+	 * verdict. */
 	uint64_t		from_ns, to_ns;
 	struct exchange_client_stats stats;
 };

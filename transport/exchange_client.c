@@ -214,6 +214,17 @@ link_on_answer(struct exchange_link *k, const struct exchange_answer *a,
 	client_wake(c);
 }
 
+static void
+link_on_body(size_t n, void *arg)
+{
+	struct exchange_client *c = ((struct client_link *)arg)->c;
+
+	if (c->stats.first_us != 0)
+		return;
+	c->stats.first_us = now_us(c);
+	c->stats.first_bytes = n;
+}
+
 /* What a lost connection says about the way to the relay. */
 static void
 client_note(struct exchange_client *c, enum exchange_fault fault,
@@ -254,9 +265,8 @@ link_on_lost(struct exchange_link *k, enum exchange_loss how,
 static struct client_link *
 client_link(struct exchange_client *c, bool is_fresh)
 {
-	const struct exchange_link_hooks hooks = { link_on_answer,
-		link_on_lost, NULL };
-	struct exchange_link_hooks h = hooks;
+	struct exchange_link_hooks h = { link_on_answer, link_on_lost,
+		link_on_body, NULL };
 	struct client_link *l;
 	size_t i;
 
@@ -511,6 +521,8 @@ exchange_client_stats(const struct exchange_client *c,
 	exchange_flow_stats(c->flow, out);
 	out->resets = c->stats.resets;
 	out->connections = c->stats.connections;
+	out->first_us = c->stats.first_us;
+	out->first_bytes = c->stats.first_bytes;
 	out->open = c->open;
 }
 

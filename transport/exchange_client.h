@@ -113,6 +113,8 @@ struct exchange_client_stats {
 	unsigned open;		/* now */
 	uint64_t bytes_up;	/* accepted by the relay */
 	uint64_t bytes_down;	/* in order */
+	uint64_t first_us;	/* when body bytes came first, by the clock */
+	size_t	 first_bytes;	/* those that came then */
 	uint32_t rtt_us;	/* smoothed round trip; 0: none yet */
 	unsigned retry_after_s;	/* of a 503 */
 };

@@ -98,6 +98,7 @@ link_on_body(const uint8_t *p, size_t n, void *arg, struct err *e)
 		return 0;		/* counted by the parser */
 	if (k->body == NULL || n > k->body->size - k->body->len)
 		return err_set(e, ERR_FORMAT, "body longer than announced");
+	k->hooks.on_body(n, k->hooks.arg);
 	memcpy(k->body->p + k->body->len, p, n);
 	k->body->len += (uint32_t)n;
 	return 0;

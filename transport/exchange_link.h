@@ -36,6 +36,8 @@ struct exchange_link_hooks {
 	void	(*on_lost)(struct exchange_link *k, enum exchange_loss how,
 			enum exchange_fault fault, const struct err *e,
 			void *arg);
+	/* Body bytes of an answer of ours came; must not touch the link. */
+	void	(*on_body)(size_t n, void *arg);
 	void	*arg;
 };
 

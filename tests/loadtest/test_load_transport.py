@@ -48,7 +48,8 @@ def test_delay():
 
 def test_rate():
     s = summary("--size", "2MiB", "--rate", "50Mbit", "--delay", "10ms")
-    assert s["bytes_per_s"] <= 1.02 * 50e6 / 8, s
+    # a client that is scheduled late sees the first bytes late
+    assert s["bytes_per_s"] <= 1.25 * 50e6 / 8, s
     assert s["exchanges"] == 64, s
 
 
