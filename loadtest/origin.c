@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +164,12 @@ static void *
 origin_conn_run(void *arg)
 {
 	struct origin_conn *c = arg;
+	sigset_t set;
 
+	/* OpenSSL writes to sockets whose peer may be gone. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	switch (c->o->opts.hello) {
 	case ORIGIN_HELLO_STALL:
 		hello_stall(c);

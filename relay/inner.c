@@ -46,6 +46,7 @@ struct inner {
 	enum inner_state	 state;
 	bool			 has_eof;	/* the client ended */
 	bool			 is_last;	/* close after this answer */
+	bool			 is_pumping, is_full;
 	struct bytes		 body;		/* of the request */
 	struct bytes		 left;		/* plaintext not parsed yet */
 	struct fetch		*fetch;

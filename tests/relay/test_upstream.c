@@ -3,6 +3,7 @@
  * and a DNS server play them: status, token, outcome and what was received.
  */
 #include <event2/event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,9 @@ static const struct {
 	    "", 0 },
 	{ "/equal-lengths", 502, "http_protocol_error", CAPTURE_MALFORMED, 0,
 	    "", 0 },
-	{ "/gzip-chunked", 502, "http_protocol_error", CAPTURE_MALFORMED, 0,
+	{ "/gzip-chunked", 502, "http_response_transfer_coding", CAPTURE_MALFORMED, 0,
 	    "", 0 },
-	{ "/chunked-twice", 502, "http_protocol_error", CAPTURE_MALFORMED, 0,
+	{ "/chunked-twice", 502, "http_response_transfer_coding", CAPTURE_MALFORMED, 0,
 	    "", 0 },
 	{ "/length-and-chunked", 502, "http_protocol_error",
 	    CAPTURE_MALFORMED, 0, "", 0 },
@@ -55,7 +56,8 @@ static const struct {
 	{ "/until-cut", 502, "http_response_incomplete", CAPTURE_CLOSED_EARLY,
 	    200, "until the cut", 0 },
 	{ "/cut-complete", 0, NULL, CAPTURE_COMPLETE, 200, "ok", 0 },
-	{ "/huge-chunk", 502, NULL, CAPTURE_MALFORMED, 200, NULL, 0 },
+	{ "/huge-chunk", 502, "http_response_body_size", CAPTURE_OVER_CAP, 200,
+	    "", 0 },
 	{ "/trailers", 0, NULL, CAPTURE_COMPLETE, 200, "ok", 0 },
 	{ "/http09", 502, "http_protocol_error", CAPTURE_MALFORMED, 0, "",
 	    0 },
@@ -491,6 +493,16 @@ test_bodies(void **state)
 	free(body);
 }
 
+/* Waits for something to happen, but not for a drip. */
+static void
+turn(struct event_base *base)
+{
+	const struct timeval most = { 0, 5000 };
+
+	event_base_loopexit(base, &most);
+	event_base_loop(base, EVLOOP_ONCE);
+}
+
 /* Cancelled in every state: no callback, no descriptor, no leak (ASan). */
 static void
 test_cancel(void **state)
@@ -512,7 +524,7 @@ test_cancel(void **state)
 			q.path = paths[i];
 			op = rig_start(&g, &q, &res);
 			for (t = 0; t < turns && res == NULL; t++)
-				event_base_loop(g.base, EVLOOP_ONCE);
+				turn(g.base);
 			if (res != NULL)
 				upstream_result_free(&res);
 			else
@@ -539,5 +551,7 @@ main(void)
 		cmocka_unit_test(test_cancel),
 	};
 
+	/* As every program of ours does: libevent writes with writev(2). */
+	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
