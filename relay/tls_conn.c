@@ -23,7 +23,7 @@ struct tls_conn {
 	bool			*is_freed;	/* of the pump under way */
 	bool			 is_established, is_paused, has_ended;
 	bool			 wants_room;
-	bool			 has_eof, has_reset;
+	bool			 has_eof, has_reset, has_early;
 };
 
 /* Ciphertext to the socket, as much as may wait there. */
@@ -116,6 +116,7 @@ read_all(struct tls_conn *c, const bool *is_freed)
 			tls_stream_feed_eof(c->stream);
 		while (!c->is_paused && (r = tls_stream_read(c->stream, plain,
 		    sizeof(plain), &got, &e)) == 0) {
+			c->has_early |= !c->is_established;
 			if (!say_established(c, is_freed))
 				break;
 			c->cbs.on_read(c, plain, got, c->cbs.arg);
@@ -305,4 +306,10 @@ int
 tls_conn_fd(const struct tls_conn *c)
 {
 	return bufferevent_getfd(c->bev);
+}
+
+bool
+tls_conn_has_early(const struct tls_conn *c)
+{
+	return c->has_early;
 }

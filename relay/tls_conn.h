@@ -58,5 +58,7 @@ int	tls_conn_write(struct tls_conn *c, const void *p, size_t n,
 void	tls_conn_pause(struct tls_conn *c, bool paused);
 const struct tls_stream *tls_conn_stream(const struct tls_conn *c);
 int	tls_conn_fd(const struct tls_conn *c);
+/* Did the peer speak before the owner could say anything? */
+bool	tls_conn_has_early(const struct tls_conn *c);
 
 #endif

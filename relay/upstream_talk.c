@@ -187,7 +187,11 @@ talk_on_read(struct tls_conn *c, const uint8_t *p, size_t n, void *arg)
 	struct err e = ERR_INIT;
 	size_t used;
 
-	(void)c;
+	if (tls_conn_has_early(c)) {
+		upstream_op_fail(op, CAPTURE_MALFORMED, 502,
+		    "http_protocol_error", "the server speaks first");
+		return;
+	}
 	if (!op->has_reply && n > 0) {
 		upstream_op_stage(op, CAPTURE_FIRST_BYTE);
 		op->has_reply = true;

@@ -201,8 +201,10 @@ test_tls_faults(void **state)
 	assert_int_equal(test_fd_count(), fds);
 }
 
-/* A server that speaks before it is asked: never taken for the answer of a
- * request that was not sent yet, or refused; and nothing hangs. */
+/* A server that speaks before it is asked.  Where its bytes come before ours
+ * leave that is an error; after that nobody can tell them from an answer (of
+ * the same server, on a connection of the same session).  Nothing hangs, and
+ * no third text appears. */
 static void
 test_speaks_first(void **state)
 {
@@ -210,17 +212,22 @@ test_speaks_first(void **state)
 	struct origin_opts o = { .hello = ORIGIN_HELLO_SPEAKS };
 	struct upstream_result *r;
 	struct rig g;
+	size_t i;
 
 	(void)state;
 	rig_open(&g, &o);
-	r = rig_fetch(&g, &q);
-	/* The early answer is one by its framing; what follows spoils the
-	 * connection, which must not be used again. */
-	assert_true(r->answer == 0 || r->answer == 502);
-	upstream_result_free(&r);
-	r = rig_fetch(&g, &q);
-	assert_false(r->is_reused);
-	upstream_result_free(&r);
+	for (i = 0; i < 20; i++) {
+		r = rig_fetch(&g, &q);
+		if (r->answer == 0)
+			assert_true(
+			    (r->body.len == 5 &&
+				memcmp(r->body.p, "early", 5) == 0) ||
+			    (r->body.len == 6 &&
+				memcmp(r->body.p, "hello\n", 6) == 0));
+		else
+			assert_int_equal(r->answer, 502);
+		upstream_result_free(&r);
+	}
 	rig_close(&g);
 }
 
