@@ -80,6 +80,7 @@ answer_own(struct fetch *f, struct answer_opts *o)
 	struct err e = ERR_INIT;
 	bool is_head = strcmp(f->method, "HEAD") == 0;
 
+	o->close = f->close;
 	bytes_clear(&f->head);
 	bytes_clear(&f->text);
 	if (answer_text(&f->text, o->status, o->token, o->details, &e) != 0)
@@ -153,6 +154,7 @@ answer_archived(struct fetch *f, const struct archive_done *d)
 		answer_own(f, &o);
 		return;
 	}
+	o.close = f->close;
 	o.message = res->message;
 	o.body_len = res->body.len;
 	if (answer_head(&f->head, &o, &e) != 0) {
@@ -406,6 +408,7 @@ fetch_start(struct fetch **out, struct service *s,
 	f->s = s;
 	f->on_answer = on_answer;
 	f->arg = arg;
+	f->close = rq->close;
 	f->has_owner = true;
 	s->fetches++;
 	f->kick = evtimer_new(s->base, fetch_on_kick, f);

@@ -31,6 +31,7 @@ struct fetch_request {
 	size_t			 target_len;
 	struct http_fields	 fields;
 	bool			 has_body;	/* was one announced? */
+	bool			 close;		/* the session ends after it */
 	struct bytes		*body;		/* taken over */
 };
 

@@ -41,6 +41,7 @@ struct fetch {
 	/* The answer. */
 	struct bytes		 head, text;
 	struct fetch_answer	 answer;
+	bool			 close;
 	bool			 has_answered;
 	bool			 has_owner;	/* false: freed by it */
 	void			(*on_answer)(struct fetch *f,

@@ -160,6 +160,7 @@ start_fetch(struct inner *i)
 		.target_len = m->target_len,
 		.fields = m->fields,
 		.has_body = m->framing != HTTP_NO_BODY || m->has_length,
+		.close = !m->keep_alive,
 		.body = &i->body };
 	struct err e = ERR_INIT;
 
