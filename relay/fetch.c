@@ -182,6 +182,8 @@ fetch_on_archived(const struct archive_done *d, void *arg)
 	admission_finish(&f->permit);
 	if (d->status != 0)
 		log_warn_err(d->err, "a record was not archived");
+	if (d->is_full)
+		admission_set_closed(s->admission, ADMISSION_STORAGE);
 	if (!f->has_owner)
 		fetch_destroy(f);
 	else if (d->status != 0)

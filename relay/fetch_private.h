@@ -17,13 +17,13 @@ enum { FETCH_METHOD_MAX = 16 };
 
 struct fetch {
 	struct service		*s;
-	struct event		*kick;		/* answers from the loop */
-	struct event		*timer;		/* of the publication */
+	struct event		*kick;		/* a refusal's */
+	struct event		*timer;		/* of publication */
 	struct upstream_op	*op;		/* under way, or NULL */
 	struct upstream_result	*res;
 	struct admission_permit	 permit;
-	uint64_t		 epoch;		/* that it was admitted in */
-	uint64_t		 publish_ms;	/* when it went to the archive */
+	uint64_t		 epoch;		/* admitted in */
+	uint64_t		 publish_ms;	/* when it was queued */
 	/* The request. */
 	char			 method[FETCH_METHOD_MAX];
 	struct bytes		 url;		/* text that to points into */

@@ -19,6 +19,7 @@ struct redact;
 struct tls_context;
 struct token_file;
 struct upstream;
+struct vkey;
 
 enum service_stage {
 	SERVICE_DNS,
@@ -37,6 +38,7 @@ struct service {
 	struct admission	*admission;
 	struct upstream		*upstream;
 	struct archive		*archive;
+	const struct vkey	*vkey;		/* the log's */
 	const struct redact	*redact;	/* the config's names */
 	struct token_file	*tokens;	/* NULL: open access */
 	struct tls_context	*leaf;		/* the inner TLS's */

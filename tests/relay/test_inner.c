@@ -647,7 +647,7 @@ test_admission(void **state)
 }
 
 static const struct { const char *text; unsigned status; } bad[] = {
-	{ "GET\r\n\r\n", 400 },
+	{ "GET https://a.b/ HTTP/2.5\r\n\r\n", 400 },
 	{ "GET https://a.b/ HTTP/1.1\r\nBad Field: x\r\n\r\n", 400 },
 	{ "POST https://a.b/ HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n",
 	    413 },

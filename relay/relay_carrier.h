@@ -1,0 +1,27 @@
+/*
+ * relay_carrier.h - inner sessions on what carries them: sessions of the
+ * outer exchange, or sockets of direct_listen.
+ */
+#ifndef AMBER_RELAY_RELAY_CARRIER_H
+#define AMBER_RELAY_RELAY_CARRIER_H
+
+#include <stdint.h>
+
+struct err;
+struct exchange_hooks;
+struct relay_direct;
+struct service;
+
+/* Hooks for an exchange_server whose streams are inner sessions. */
+void	relay_carrier_hooks(struct exchange_hooks *h, struct service *s);
+
+/* Listeners for inner TLS without exchanges; at most max connections. */
+int	relay_direct_new(struct relay_direct **out, struct service *s,
+	uint64_t max, struct err *e);
+void	relay_direct_free(struct relay_direct **dp);
+/* "127.0.0.1:0", "[::1]:443"; *port (may be NULL) is the one bound. */
+int	relay_direct_bind(struct relay_direct *d, const char *address,
+	uint16_t *port, struct err *e);
+void	relay_direct_drain(struct relay_direct *d);
+
+#endif
