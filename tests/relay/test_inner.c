@@ -651,7 +651,7 @@ static const struct { const char *text; unsigned status; } bad[] = {
 	{ "GET https://a.b/ HTTP/1.1\r\nBad Field: x\r\n\r\n", 400 },
 	{ "POST https://a.b/ HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n",
 	    413 },
-	{ "POST https://a.b/ HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+	{ "POST https://a.b/ HTTP/1.1\r\nContent-Length: x\r\n\r\n",
 	    400 },
 };
 
