@@ -49,7 +49,7 @@ struct exchange_client {
 	struct bytes		 target;
 	struct exchange_client_stats stats;	/* of connections */
 	/* what the owner is told */
-	bool			*gone;		/* set by free() */
+	bool			 is_notifying, is_freed; /* free waits for it */
 	bool			 is_news;	/* bytes or the end came */
 	bool			 wants_write;
 	bool			 is_failed, is_finishing, is_done, is_told;
@@ -101,32 +101,32 @@ static void
 client_on_notify(evutil_socket_t fd, short what, void *arg)
 {
 	struct exchange_client *c = arg;
-	bool gone = false;
 
 	(void)fd;
 	(void)what;
-	c->gone = &gone;
+	c->is_notifying = true;
 	if (c->is_news && !c->is_finishing) {
 		c->is_news = false;
 		c->o.on_readable(c->o.arg);
 	}
-	if (!gone && c->wants_write && !c->is_finishing &&
+	if (!c->is_freed && c->wants_write && !c->is_finishing &&
 	    exchange_flow_is_writable(c->flow)) {
 		c->wants_write = false;
 		c->o.on_writable(c->o.arg);
 	}
-	if (!gone && c->is_failed && !c->is_finishing && !c->is_told) {
+	if (!c->is_freed && c->is_failed && !c->is_finishing && !c->is_told) {
 		c->is_told = true;
 		c->o.on_fail(c->fault, &c->err, c->o.arg);
 	}
-	if (!gone && c->is_finishing && c->is_done && c->on_done != NULL) {
+	if (!c->is_freed && c->is_finishing && c->is_done && c->on_done != NULL) {
 		void (*cb)(void *) = c->on_done;
 
 		c->on_done = NULL;
 		cb(c->done_arg);
 	}
-	if (!gone)
-		c->gone = NULL;
+	c->is_notifying = false;
+	if (c->is_freed)
+		exchange_client_free(&c);
 }
 
 /* ---- connections ---- */
@@ -457,8 +457,11 @@ exchange_client_free(struct exchange_client **cp)
 
 	if (c == NULL)
 		return;
-	if (c->gone != NULL)
-		*c->gone = true;
+	if (c->is_notifying) {	/* called from a callback of ours */
+		c->is_freed = true;
+		*cp = NULL;
+		return;
+	}
 	client_close_links(c, true);
 	if (c->pump != NULL)
 		event_free(c->pump);

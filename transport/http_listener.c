@@ -164,7 +164,7 @@ http_listener_tick(struct http_listener *l)
 {
 	const uint64_t now = clock_mono_ms(l->clock);
 	struct http_conn *c;
-	size_t i;
+	enum http_conn_list i;
 
 	for (i = 0; i < HTTP_CONN_LISTS; i++) {
 		if (i == HTTP_CONN_BUSY || i == HTTP_CONN_DEAD)
@@ -409,7 +409,7 @@ http_listener_free(struct http_listener **lp)
 	struct http_listener *l = *lp;
 	struct http_listener_socket *s;
 	struct http_conn *c;
-	size_t i;
+	enum http_conn_list i;
 
 	if (l == NULL)
 		return;
