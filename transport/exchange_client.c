@@ -118,7 +118,8 @@ client_on_notify(evutil_socket_t fd, short what, void *arg)
 		c->is_told = true;
 		c->o.on_fail(c->fault, &c->err, c->o.arg);
 	}
-	if (!c->is_freed && c->is_finishing && c->is_done && c->on_done != NULL) {
+	if (!c->is_freed && c->is_finishing && c->is_done &&
+	    c->on_done != NULL) {
 		void (*cb)(void *) = c->on_done;
 
 		c->on_done = NULL;

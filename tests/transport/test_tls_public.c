@@ -3,6 +3,7 @@
  * told of those who are not.
  */
 #include <openssl/err.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -359,6 +360,59 @@ test_no_handshake(void **state)
 	}
 }
 
+/* Tickets, key updates and data in one stream, byte by byte; reading stops
+ * when there is nothing, however often it is asked. */
+static void
+test_post_handshake(void **state)
+{
+	const struct world *w = *state;
+	struct kit_peer_opts o = { .is_server = true };
+	struct bytes got = BYTES_INIT(100000);
+	struct tls_stream *s;
+	struct kit_cert leaf;
+	struct kit_peer peer;
+	char line[32];
+	uint8_t c;
+	size_t k;
+	int i;
+
+	make_leaf(w, 0, &leaf);
+	o.leaf = &leaf;
+	kit_peer_make(&peer, &o);
+	s = stream_to(w, "a.example");
+	kit_pump(s, &peer, 4096, &got);
+	assert_true(tls_stream_is_established(s));
+	for (i = 0; i < 20; i++) {
+		if (i % 3 == 0)
+			assert_int_equal(SSL_new_session_ticket(peer.ssl), 1);
+		assert_int_equal(SSL_do_handshake(peer.ssl), 1);
+		if (i % 4 == 0)
+			assert_int_equal(SSL_key_update(peer.ssl,
+			    SSL_KEY_UPDATE_REQUESTED), 1);
+		assert_int_equal(SSL_do_handshake(peer.ssl), 1);
+		kit_pump(s, &peer, 1, &got);
+		assert_false(tls_stream_is_readable(s));
+		assert_int_equal(tls_stream_read(s, &c, 1, &k, NULL),
+		    ERR_AGAIN);
+		(void)snprintf(line, sizeof(line), "line %d\n", i);
+		assert_true(SSL_write(peer.ssl, line, (int)strlen(line)) > 0);
+		kit_pump(s, &peer, 1, &got);
+		/* the answer to a key update goes out before our bytes */
+		assert_int_equal(tls_stream_write(s, "ok", 2, &k, NULL), 0);
+		kit_pump(s, &peer, 7, &got);
+		assert_int_equal(SSL_read(peer.ssl, line, sizeof(line)), 2);
+	}
+	assert_true(got.len > 20 * 7 && memcmp(got.p, "line 0\nline 1\n",
+	    14) == 0);
+	assert_true(SSL_shutdown(peer.ssl) >= 0);
+	kit_pump(s, &peer, 1, &got);
+	assert_int_equal(tls_stream_end(s), TLS_END_NOTIFIED);
+	bytes_free(&got);
+	tls_stream_free(&s);
+	kit_peer_free(&peer);
+	kit_cert_free(&leaf);
+}
+
 static void
 test_roots(void **state)
 {
@@ -388,6 +442,7 @@ main(void)
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_alpn),
 		cmocka_unit_test(test_no_handshake),
+		cmocka_unit_test(test_post_handshake),
 		cmocka_unit_test(test_roots),
 	};
 
