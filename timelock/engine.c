@@ -142,21 +142,30 @@ engine_memory_fits(enum engine_mode mode, unsigned workers, struct err *e)
 
 /* --- building ------------------------------------------------------------- */
 
-/* Takes what the library allocated in a record's window as the memory that
- * hashes read, less the pages it shares with anything else. */
+/* The memory that hashes read, by whole pages.  What the interposer saw was
+ * rounded up and is all ours to its last page; otherwise the dataset alone is
+ * known, and its first and last page may be shared. */
 static void
-take_memory(struct engine *en, const struct narrow *record, size_t min_len)
+take_memory(struct engine *en)
 {
+	const struct narrow *record = en->mode == ENGINE_FULL ?
+	    en->dataset_record :
+	    en->cache_record;
 	struct narrow_range ranges[NARROW_RANGES];
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uintptr_t from, to;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from, to;
 
-	if (narrow_ranges(record, min_len, ranges) == 0)
+	if (narrow_ranges(record, ENGINE_CACHE_BYTES / 2, ranges) > 0) {
+		from = (uintptr_t)ranges[0].p;
+		to = (from + ranges[0].len + page - 1) & ~(page - 1);
+	} else if (en->mode == ENGINE_FULL) {
+		from = (uintptr_t)randomx_get_dataset_memory(en->dataset);
+		to = from + randomx_dataset_item_count() *
+		    (uintptr_t)DATASET_ITEM;
+		from = (from + page - 1) & ~(page - 1);
+		to &= ~(page - 1);
+	} else {
 		return;
-	from = ((uintptr_t)ranges[0].p + page - 1) & ~(page - 1);
-	/* Aligned by posix_memalign of narrow.c, which rounds up: the last
-	 * page is all ours. */
-	to = ((uintptr_t)ranges[0].p + ranges[0].len + page - 1) & ~(page - 1);
+	}
 	en->memory = (uint8_t *)from;
 	en->memory_len = to - from;
 }
@@ -185,7 +194,6 @@ unprotect(struct engine *en)
 static int
 build_cache(struct engine *en, const struct engine_opts *o, struct err *e)
 {
-	unsigned flags = (unsigned)en->flags;
 	int r;
 
 	r = narrow_open(&en->cache_record,
@@ -194,18 +202,15 @@ build_cache(struct engine *en, const struct engine_opts *o, struct err *e)
 	    e);
 	if (r != 0)
 		return r;
-	if (o->large_pages && o->mode == ENGINE_LIGHT)
-		flags |= (unsigned)RANDOMX_FLAG_LARGE_PAGES;
 	narrow_enter(en->cache_record);
-	en->cache = randomx_alloc_cache((randomx_flags)flags);
+	en->cache = randomx_alloc_cache(en->flags);
 	if (en->cache != NULL)
 		randomx_init_cache(en->cache, o->key, o->key_len);
 	narrow_leave();
 	if (en->cache == NULL)
 		return err_set(e, ERR_NOMEM,
 		    "no memory for RandomX's cache of "
-		    "256 MiB%s",
-		    o->large_pages ? " in the reserved pool" : "");
+		    "256 MiB");
 	return 0;
 }
 
@@ -224,7 +229,6 @@ release_cache(struct engine *en)
 static int
 alloc_dataset(struct engine *en, const struct engine_opts *o, struct err *e)
 {
-	randomx_flags flags = RANDOMX_FLAG_DEFAULT;
 	uint64_t have = 0;
 	int r;
 
@@ -234,17 +238,11 @@ alloc_dataset(struct engine *en, const struct engine_opts *o, struct err *e)
 	    e);
 	if (r != 0)
 		return r;
-	if (o->large_pages)
-		flags = RANDOMX_FLAG_LARGE_PAGES;
 	narrow_enter(en->dataset_record);
-	en->dataset = randomx_alloc_dataset(flags);
+	en->dataset = randomx_alloc_dataset(RANDOMX_FLAG_DEFAULT);
 	narrow_leave();
 	if (en->dataset != NULL)
 		return 0;
-	if (o->large_pages)
-		return err_set(e, ERR_NOMEM,
-		    "the reserved huge-page pool has "
-		    "no room for the dataset of 2,080 MiB");
 	(void)machine_memory_available(&have, NULL);
 	return memory_error(ENGINE_FULL,
 	    ENGINE_DATASET_BYTES + ENGINE_CACHE_BYTES, have, e);
@@ -341,7 +339,7 @@ build_full(struct engine *en, const struct engine_opts *o, struct err *e)
 	    (r = try_narrow(en, e)) != 0)
 		return r;
 	release_cache(en);
-	take_memory(en, en->dataset_record, ENGINE_DATASET_BYTES / 2);
+	take_memory(en);
 	r = protect(en, e);
 	en->check_s = (double)(clock_mono_ns(clock) - t1) / 1e9;
 	return r;
@@ -360,7 +358,7 @@ build(struct engine *en, const struct engine_opts *o, struct err *e)
 	en->build_s = (double)(t1 - t0) / 1e9;
 	if (en->mode == ENGINE_FULL)
 		return build_full(en, o, e);
-	take_memory(en, en->cache_record, ENGINE_CACHE_BYTES / 2);
+	take_memory(en);
 	if ((r = protect(en, e)) == 0)
 		r = self_test(en, true, SELF_TEST_LIGHT, e);
 	en->check_s = (double)(clock_mono_ns(clock) - t1) / 1e9;

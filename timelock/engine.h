@@ -65,7 +65,6 @@ struct engine_opts {
 	unsigned		 threads;	/* 0: one per allowed CPU */
 	bool			 no_narrow;	/* whole-buffer changes only */
 	bool			 no_huge;	/* no huge-page advice */
-	bool			 large_pages;	/* from the pool */
 	/* Called by the thread that called engine_new(), about 10 times a
 	 * second while the dataset is built; share is 0..1.  May be NULL. */
 	void			(*on_progress)(void *arg, double share);
