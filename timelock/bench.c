@@ -65,7 +65,7 @@ static const struct bench_config rows[] = {
 	{ "thread_8_wide", MEASURE_THREADS, MEASURE_CHAIN, 8,
 	    { .wide = true }, BENCH_HUGE, NULL, 0, false },
 };
-enum { ROWS = sizeof(rows) / sizeof(rows[0]), MOST_WORKERS = 8 };
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 struct bench {
 	struct bench_options	o;
@@ -170,6 +170,20 @@ needs(const struct bench *b, enum bench_pages pages)
 		if (b->configs[i].pages == pages)
 			return true;
 	return false;
+}
+
+/* Copies in the reserved pool take nothing of what is available. */
+static uint64_t
+need(const struct bench *b)
+{
+	unsigned workers = 1, copies = needs(b, BENCH_ORDINARY) ? 1 : 0;
+
+	for (size_t i = 0; i < b->nconfigs; i++)
+		if (b->configs[i].workers > workers)
+			workers = b->configs[i].workers;
+	if (needs(b, BENCH_OWN))
+		copies += b->o.fleet;
+	return bench_session_need(b->o.mode, copies, workers);
 }
 
 /* --- measuring ------------------------------------------------------------ */
@@ -368,20 +382,18 @@ list(void)
 static int
 run(struct bench *b, struct err *e)
 {
-	unsigned most = b->o.fleet > MOST_WORKERS ? b->o.fleet : MOST_WORKERS;
-	unsigned copies = (b->o.no_ordinary ? 0 : 1) + b->o.fleet;
 	int r;
 
+	if ((r = bench_session_begin(&b->session, e)) != 0 ||
+	    (r = choose_configs(b, e)) != 0 ||
+	    (r = bench_session_fits(&b->session, need(b),
+		 b->o.mode == ENGINE_LIGHT ? "" :
+		 "--no-ordinary and a smaller --fleet need less", e)) != 0)
+		return r;
 	if (!b->o.has_algorithm &&
 	    (r = engine_newest_algorithm(&b->o.algorithm, e)) != 0)
 		return r;
-	if ((r = engine_has_algorithm(b->o.algorithm, e)) != 0)
-		return r;
-	r = bench_session_begin(&b->session,
-	    bench_session_need(b->o.mode, copies, most),
-	    b->o.mode == ENGINE_LIGHT ? "" :
-	    "--no-ordinary and a smaller --fleet need less", e);
-	if (r != 0 || (r = choose_configs(b, e)) != 0 ||
+	if ((r = engine_has_algorithm(b->o.algorithm, e)) != 0 ||
 	    (r = bench_digests_new(&b->digests, e)) != 0)
 		return r;
 	b->ncpus = machine_allowed_cpus(b->cpus, MACHINE_CPUS);

@@ -15,30 +15,33 @@
 enum { CHECK_NS = 500 * 1000 * 1000 };
 
 int
-bench_session_begin(struct bench_session *s, uint64_t need_bytes,
-    const char *hint, struct err *e)
+bench_session_begin(struct bench_session *s, struct err *e)
 {
-	uint64_t want = need_bytes + need_bytes / 10;
-	char text_want[UNITS_TEXT_MAX], text_have[UNITS_TEXT_MAX];
-	int r;
-
 	memset(s, 0, sizeof(*s));
-	s->need_bytes = need_bytes;
 	/* Already lower is as well; higher is refused to nobody. */
 	if (getpriority(PRIO_PROCESS, 0) < BENCH_SESSION_NICE &&
 	    setpriority(PRIO_PROCESS, 0, BENCH_SESSION_NICE) != 0)
 		return err_sys(e, "lower the priority");
-	if ((r = machine_read(&s->machine, e)) != 0)
-		return r;
-	if (s->machine.available_bytes < want) {
-		units_format_size(want, text_want);
-		units_format_size(s->machine.available_bytes, text_have);
-		return err_set(e, ERR_NOMEM, "this needs %s of memory (a tenth "
-		    "is to spare) and %s are available%s%s", text_want,
-		    text_have, hint[0] != '\0' ? "; " : "", hint);
-	}
 	timelock_cli_catch_signals();
-	return 0;
+	return machine_read(&s->machine, e);
+}
+
+int
+bench_session_fits(struct bench_session *s, uint64_t need_bytes,
+    const char *hint, struct err *e)
+{
+	uint64_t want = need_bytes + need_bytes / 10;
+	char text_want[UNITS_TEXT_MAX], text_have[UNITS_TEXT_MAX];
+
+	s->need_bytes = need_bytes;
+	if (s->machine.available_bytes >= want)
+		return 0;
+	units_format_size(want, text_want);
+	units_format_size(s->machine.available_bytes, text_have);
+	return err_set(e, ERR_NOMEM,
+	    "this needs %s of memory (a tenth of it to spare) and %s are "
+	    "available%s%s", text_want, text_have,
+	    hint[0] != '\0' ? "; " : "", hint);
 }
 
 int

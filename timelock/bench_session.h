@@ -27,12 +27,12 @@ struct bench_session {
 	uint64_t	checked_ns;	/* when memory was last looked at */
 };
 
-/*
- * nice 10; signals set timelock_cli's flag from here on; reads the machine.
- * ERR_NOMEM when less than need_bytes and a tenth is available: the
- * message holds both, and hint says what needs less.
- */
-int	bench_session_begin(struct bench_session *s, uint64_t need_bytes,
+/* nice 10; signals set timelock_cli's flag from here on; reads the machine.
+ * 0 or ERR_SYS. */
+int	bench_session_begin(struct bench_session *s, struct err *e);
+/* ERR_NOMEM when less than need_bytes and a tenth was available at the
+ * start: the message holds both, and hint, which says what needs less. */
+int	bench_session_fits(struct bench_session *s, uint64_t need_bytes,
 	const char *hint, struct err *e);
 /* A measure_job's check: ERR_CANCEL after a signal, ERR_NOMEM when memory has
  * become scarce (looked at twice a second). */

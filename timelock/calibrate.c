@@ -420,20 +420,21 @@ run(struct calibrate *c, struct err *e)
 {
 	int r;
 
-	if (!c->has_algorithm &&
-	    (r = engine_newest_algorithm(&c->algorithm, e)) != 0)
-		return r;
-	if ((r = engine_has_algorithm(c->algorithm, e)) != 0)
-		return r;
 	c->ncpus = machine_allowed_cpus(c->cpus, MACHINE_CPUS);
 	if (c->workers == 0)
 		c->workers = c->ncpus < MEASURE_WORKERS_MAX ?
 		    c->ncpus :
 		    MEASURE_WORKERS_MAX;
-	r = bench_session_begin(&c->session,
-	    bench_session_need(c->mode, 0, c->workers),
-	    c->mode == ENGINE_LIGHT ? "" : "--mode light needs 256 MiB", e);
-	if (r != 0)
+	if ((r = bench_session_begin(&c->session, e)) != 0 ||
+	    (r = bench_session_fits(&c->session,
+		 bench_session_need(c->mode, 0, c->workers),
+		 c->mode == ENGINE_LIGHT ? "" : "--mode light needs 256 MiB",
+		 e)) != 0)
+		return r;
+	if (!c->has_algorithm &&
+	    (r = engine_newest_algorithm(&c->algorithm, e)) != 0)
+		return r;
+	if ((r = engine_has_algorithm(c->algorithm, e)) != 0)
 		return r;
 	progress_begin(&c->progress, !c->is_json);
 	if ((r = build(c, e)) != 0 || (r = tell_start(c, e)) != 0 ||

@@ -16,3 +16,5 @@ target_compile_definitions(test_bench_report PRIVATE AMBER_SOURCE_DIR="${CMAKE_S
 amber_test(test_measure TIMEOUT 300 LIBS timelock base narrow)
 amber_script_test(test_bench_cli TIMEOUT 600
 	COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/test_bench_cli")
+amber_script_test(test_bench_cli_long LONG TIMEOUT 900
+	COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/test_bench_cli" --long)
