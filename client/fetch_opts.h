@@ -1,0 +1,29 @@
+/*
+ * fetch_opts.h - the command line of amber fetch.
+ */
+#ifndef AMBER_CLIENT_FETCH_OPTS_H
+#define AMBER_CLIENT_FETCH_OPTS_H
+
+#include "base/bytes.h"
+#include "client/commands.h"
+
+struct fetch_opts {
+	struct common_opts	 common;
+	const char		*method;	/* NULL: GET, or POST with -d */
+	struct bytes		 fields;	/* lines of -H */
+	struct bytes		 body;
+	bool			 has_body;
+	const char		*output;	/* NULL: stdout */
+	const char		*receipt, *record_key;	/* files to write */
+	const char		*write_out;
+	const char		*url;
+	bool			 include, head, follow, silent, verbose, fail;
+};
+
+void	fetch_opts_init(struct fetch_opts *o);
+void	fetch_opts_free(struct fetch_opts *o);
+/* 0; 1: --help was printed; ERR_*: with a message. */
+int	fetch_opts_parse(struct fetch_opts *o, int argc, char **argv,
+	struct err *e);
+
+#endif
