@@ -35,7 +35,7 @@ struct amber;
 struct err;
 
 struct amber_opts {
-	const char	*relay;		/* http://host[:port][/path] or https:// */
+	const char	*relay;		/* its URL, http or https */
 	const char	*pin;		/* a verifier key, or a file with one */
 	const char	*ca_file;	/* roots for an https relay; NULL: system */
 	const char	*token;		/* access token, or NULL */
