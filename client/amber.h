@@ -37,7 +37,7 @@ struct err;
 struct amber_opts {
 	const char	*relay;		/* its URL, http or https */
 	const char	*pin;		/* a verifier key, or a file with one */
-	const char	*ca_file;	/* roots for an https relay; NULL: system */
+	const char	*ca_file;	/* roots for https; NULL: system */
 	const char	*token;		/* access token, or NULL */
 	unsigned	 window;	/* polls at once, 1..56; 0: chosen */
 	uint64_t	 max_ms;	/* for a whole fetch; 0: no limit */
