@@ -132,6 +132,7 @@ build(struct generate *s, struct err *e)
 		.algorithm = s->o.algorithm,
 		.key = s->g.params.key,
 		.key_len = sizeof(s->g.params.key),
+		.no_narrow = s->o.no_narrow,
 		.on_progress = generate_tell_on_build,
 		.arg = &s->tell,
 		.stop = generate_tell_stop(&s->tell),

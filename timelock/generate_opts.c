@@ -40,6 +40,7 @@ static const char help[] =
     "      --not-after T    default: a day after not-before\n"
     "      --algorithm A    rx/0 or rx/2; default the library's newest\n"
     "      --nice N         priority of the workers, 0..19\n"
+    "      --no-narrow      change the permissions of the whole JIT buffer\n"
     "  -j, --json           NDJSON on stdout\n"
     "  -h, --help           this text\n"
     "\n"
@@ -64,6 +65,7 @@ enum {
 	OPT_NOT_AFTER,
 	OPT_ALGORITHM,
 	OPT_NICE,
+	OPT_NO_NARROW,
 	OPT_EPOCH_LENGTH,
 	OPT_MIN_SEALED,
 	OPT_DEMO,
@@ -87,6 +89,7 @@ static const struct option options[] = {
 	{ "not-after", required_argument, NULL, OPT_NOT_AFTER },
 	{ "algorithm", required_argument, NULL, OPT_ALGORITHM },
 	{ "nice", required_argument, NULL, OPT_NICE },
+	{ "no-narrow", no_argument, NULL, OPT_NO_NARROW },
 	{ "epoch-length", required_argument, NULL, OPT_EPOCH_LENGTH },
 	{ "min-sealed", required_argument, NULL, OPT_MIN_SEALED },
 	{ "demo", no_argument, NULL, OPT_DEMO },
@@ -147,6 +150,9 @@ take_long(struct generate_opts *o, int c, const char *arg, struct err *e)
 		return units_parse_duration_ms(arg, &o->epoch_ms, e);
 	case OPT_MIN_SEALED:
 		return units_parse_duration_ms(arg, &o->min_sealed_ms, e);
+	case OPT_NO_NARROW:
+		o->no_narrow = true;
+		return 0;
 	case OPT_DEMO:
 		o->is_demo = true;
 		return 0;

@@ -30,6 +30,7 @@ struct generate_opts {
 	bool		has_algorithm;
 	enum engine_algorithm algorithm;
 	int		nice;
+	bool		no_narrow;		/* see timelock/narrow.h */
 	bool		has_not_before, has_not_after;
 	int64_t		not_before, not_after;
 	const char	*identity, *out, *key_out;

@@ -38,13 +38,14 @@ static const char help[] =
     "                      full where memory allows\n"
     "  -c, --cpu C         the CPU to use; default the first allowed\n"
     "      --no-pin-cpu    let the kernel choose\n"
+    "      --no-narrow     change the permissions of the whole JIT buffer\n"
     "  -j, --json          NDJSON on stdout\n"
     "  -h, --help          this text\n"
     "\n"
     "Exit codes: 0 solved; 1 refused or failed; 2 wrong command line; 3 this\n"
     "library or machine cannot; 4 stopped, state saved; 11 journal in use.\n";
 
-enum { OPT_NO_PIN_CPU = 256 };
+enum { OPT_NO_PIN_CPU = 256, OPT_NO_NARROW };
 
 static const struct option options[] = {
 	{ "pin", required_argument, NULL, 'p' },
@@ -53,6 +54,7 @@ static const struct option options[] = {
 	{ "mode", required_argument, NULL, 'm' },
 	{ "cpu", required_argument, NULL, 'c' },
 	{ "no-pin-cpu", no_argument, NULL, OPT_NO_PIN_CPU },
+	{ "no-narrow", no_argument, NULL, OPT_NO_NARROW },
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -60,7 +62,7 @@ static const struct option options[] = {
 
 struct solve {
 	const char	*manifest, *pin, *journal, *key_out;
-	bool		 has_mode, no_pin_cpu, json;
+	bool		 has_mode, no_pin_cpu, no_narrow, json;
 	enum engine_mode mode;
 	int		 cpu;		/* -1: the first allowed */
 	struct progress	 line;
@@ -104,6 +106,9 @@ parse(struct solve *s, int argc, char **argv)
 			break;
 		case OPT_NO_PIN_CPU:
 			s->no_pin_cpu = true;
+			break;
+		case OPT_NO_NARROW:
+			s->no_narrow = true;
 			break;
 		case 'j':
 			s->json = true;
@@ -272,6 +277,7 @@ build(struct solve *s, struct engine **en, struct err *e)
 		.algorithm = timelock_cli_algorithm(s->m->params.algorithm),
 		.key = s->m->params.key,
 		.key_len = sizeof(s->m->params.key),
+		.no_narrow = s->no_narrow,
 		.on_progress = s->json ? NULL : on_build,
 		.arg = s,
 		.stop = timelock_cli_stop_flag(),
