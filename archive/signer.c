@@ -38,7 +38,9 @@ local_resume(struct signer *s, const struct merkle *at, const char *note,
 	struct checkpoint c;
 	int r;
 
-	if (l->has_state)
+	/* Before its first note nothing is bound to the first place: a
+	 * writer that died in between comes back and asks again. */
+	if (l->note.len != 0)
 		return err_set(e, ERR_PHASE, "the signer has a state");
 	if (note == NULL) {
 		if (at->size != 0)

@@ -34,7 +34,7 @@ struct signer {
 	 * Gives a signer without state its place: the tree at the newest
 	 * valid checkpoint and that checkpoint, or the empty tree and NULL.
 	 * The signer checks the note's signature by its own key and its root
-	 * by the tree.  ERR_PHASE when it has a state.
+	 * by the tree.  ERR_PHASE once it has a note, its own or this one.
 	 */
 	int	(*resume)(struct signer *s, const struct merkle *at,
 			const char *note, size_t n, struct err *e);

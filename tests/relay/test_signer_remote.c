@@ -215,6 +215,7 @@ static void
 test_bad_peer(void **state)
 {
 	struct frame q = { .type = MESSAGE_NOTE, .job = 1, .fd = -1 };
+	struct bytes note = BYTES_INIT(NOTE_MAX);
 	struct signer_serve *serve;
 	struct merkle tree;
 	struct far_end f;
@@ -227,7 +228,10 @@ test_bad_peer(void **state)
 	assert_int_equal(identity_new(&f.id, "test.example", NULL), 0);
 	assert_int_equal(signer_local_new(&f.local, f.id, NULL), 0);
 	merkle_init(&tree);
+	/* Twice, before anything is signed. */
 	assert_int_equal(signer_resume(f.local, &tree, NULL, 0, NULL), 0);
+	assert_int_equal(signer_resume(f.local, &tree, NULL, 0, NULL), 0);
+	assert_int_equal(signer_extend(f.local, NULL, 0, &note, NULL), 0);
 	assert_int_equal(signer_serve_new(&serve, f.base, fds[0], f.local,
 	    far_on_end, &f, NULL), 0);
 	f.serve = serve;
@@ -241,6 +245,7 @@ test_bad_peer(void **state)
 	signer_free(&f.local);
 	identity_free(&f.id);
 	event_base_free(f.base);
+	bytes_free(&note);
 }
 
 int
