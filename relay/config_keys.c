@@ -108,7 +108,7 @@ static const struct config_key keys[] = {
 	    "full", "Memory of puzzle generation: 256 MiB or 2.3 GiB." },
 	{ "algorithm", CONFIG_TEXT, AT(algorithm), false, 0, 0, NULL, "",
 	    NULL, "rx/0 or rx/2; empty: the newest that the library has." },
-	{ "epoch", CONFIG_MS, AT(epoch_ms), false, 10 * SECOND, 366 * DAY,
+	{ "epoch", CONFIG_MS, AT(epoch_ms), false, SECOND, 366 * DAY,
 	    NULL, "1h", "24h", "Length of an epoch." },
 	{ "min_sealed", CONFIG_MS, AT(min_sealed_ms), false, 0, 3660 * DAY,
 	    NULL, "24h", NULL,
