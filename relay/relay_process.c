@@ -50,7 +50,9 @@ receive_start(struct relay_life *life, struct err *e)
 static int
 confine(struct relay_life *life, pid_t parent, struct err *e)
 {
-	struct confine_opts o = { .user = life->config->user[0] == '\0' ?
+	/* Who is not root any more cannot become anybody else. */
+	struct confine_opts o = { .user = geteuid() != 0 ||
+			life->config->user[0] == '\0' ?
 		    NULL :
 		    life->config->user,
 		.die_with_parent = true,
