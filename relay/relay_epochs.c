@@ -81,7 +81,7 @@ set_timer(struct relay_epochs *ep, int64_t now)
 	(void)evtimer_add(ep->timer, &tv);
 }
 
-/* Which one serves now: the newest that is published and not over. */
+/* Which one serves now: the newest that is published, begun and not over. */
 static const struct one *
 serving(const struct relay_epochs *ep, int64_t now)
 {
@@ -89,6 +89,7 @@ serving(const struct relay_epochs *ep, int64_t now)
 
 	for (o = ep->at; o < ep->at + KEPT; o++)
 		if (o->is_used && o->is_published &&
+		    o->epoch.not_before * 1000 <= now &&
 		    o->epoch.not_after * 1000 > now &&
 		    (best == NULL || o->epoch.number > best->epoch.number))
 			best = o;
