@@ -1,0 +1,115 @@
+/*
+ * amberd_init.c - see amberd_init.h.
+ */
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/identity.h"
+#include "relay/amberd_init.h"
+#include "relay/config.h"
+
+enum { FOLDER_MODE = 0700, ARCHIVE_MODE = 0750 };
+
+/* The folder and those above it that are missing; *made: the last one was.
+ * Others' modes are as strict: what is made here is for amberd alone. */
+static int
+make_folders(const char *path, mode_t mode, bool *made, struct err *e)
+{
+	char *copy, *at;
+	int r = 0;
+
+	*made = false;
+	if ((copy = strdup(path)) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for a path");
+	for (at = copy + 1; r == 0 && *at != '\0'; at++) {
+		if (*at != '/')
+			continue;
+		*at = '\0';
+		if (mkdir(copy, 0755) == -1 && errno != EEXIST)
+			r = err_sys(e, "folder %s", copy);
+		*at = '/';
+	}
+	if (r == 0 && mkdir(copy, mode) == 0)
+		*made = true;
+	else if (r == 0 && errno != EEXIST)
+		r = err_sys(e, "folder %s", copy);
+	free(copy);
+	return r;
+}
+
+static int
+make_folder_of(const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder;
+	bool made;
+	int r;
+
+	if (slash == NULL || slash == path)
+		return 0;
+	if ((folder = strndup(path, (size_t)(slash - path))) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for a path");
+	r = make_folders(folder, FOLDER_MODE, &made, e);
+	free(folder);
+	return r;
+}
+
+static int
+give_to_user(const char *path, const char *user, struct err *e)
+{
+	const struct passwd *pw;
+
+	if (geteuid() != 0 || user[0] == '\0')
+		return 0;
+	if ((pw = getpwnam(user)) == NULL)
+		return err_set(e, ERR_NOENT, "user %s: there is no such user; "
+		    "make one (adduser --system --group %s) or set user",
+		    user, user);
+	if (chown(path, pw->pw_uid, pw->pw_gid) == -1)
+		return err_sys(e, "give %s to %s", path, user);
+	return 0;
+}
+
+static int
+make_archive_folder(const struct config *c, struct err *e)
+{
+	bool made = false;
+	int r;
+
+	if ((r = make_folder_of(c->archive, e)) != 0 ||
+	    (r = make_folders(c->archive, ARCHIVE_MODE, &made, e)) != 0)
+		return r;
+	if (made && (r = give_to_user(c->archive, c->user, e)) != 0)
+		(void)rmdir(c->archive);
+	return r;
+}
+
+bool
+amberd_init_is_needed(const struct config *c)
+{
+	return access(c->identity, F_OK) == -1 && errno == ENOENT;
+}
+
+int
+amberd_init_make(const struct config *c, bool *made_identity, struct err *e)
+{
+	int r;
+
+	*made_identity = false;
+	if ((r = make_folder_of(c->identity, e)) != 0 ||
+	    (r = make_archive_folder(c, e)) != 0)
+		return r;
+	if (!amberd_init_is_needed(c))
+		return 0;
+	if ((r = identity_create(c->identity, c->origin, e)) != 0) {
+		err_ctx(e, "identity %s", c->identity);
+		return r;
+	}
+	*made_identity = true;
+	return 0;
+}

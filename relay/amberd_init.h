@@ -1,0 +1,23 @@
+/*
+ * amberd_init.h - what has to be there before amberd runs: the identity and
+ * the folders.
+ *
+ * Nothing that exists is changed or overwritten.  Started as root with a
+ * user configured, the archive's folder is given to that user when it is
+ * made here; the identity stays root's.
+ */
+#ifndef AMBER_RELAY_AMBERD_INIT_H
+#define AMBER_RELAY_AMBERD_INIT_H
+
+#include <stdbool.h>
+
+struct config;
+struct err;
+
+/* *made_identity: there was none. */
+int	amberd_init_make(const struct config *c, bool *made_identity,
+	struct err *e);
+/* Is the identity's file missing? */
+bool	amberd_init_is_needed(const struct config *c);
+
+#endif
