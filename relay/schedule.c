@@ -52,7 +52,8 @@ drop_waiting(struct schedule *s)
 }
 
 int
-schedule_new(struct schedule **out, const struct schedule_opts *o, struct err *e)
+schedule_new(struct schedule **out, const struct schedule_opts *o,
+    struct err *e)
 {
 	struct schedule *s;
 
