@@ -114,10 +114,13 @@ run_program(const struct child_opts *o, pid_t parent, int first, int second)
 static void
 tell_if_gone(struct child *c)
 {
+	struct err why;
+
 	if (!c->is_reaped || !c->is_ended || c->is_told)
 		return;
 	c->is_told = true;
-	c->o.on_gone(c->status, &c->why, c->o.arg);
+	why = c->why;
+	c->o.on_gone(c->status, &why, c->o.arg);
 }
 
 static void

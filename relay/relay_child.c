@@ -100,10 +100,10 @@ static void
 relay_child_on_gone(int status, const struct err *why, void *arg)
 {
 	struct relay_child *r = arg;
+	struct err own = r->why;	/* r is freed meanwhile */
 
-	if (r->why.code != 0)
-		why = &r->why;
-	r->cbs.on_gone(status, r->is_drained, why, r->cbs.arg);
+	r->cbs.on_gone(status, r->is_drained, own.code != 0 ? &own : why,
+	    r->cbs.arg);
 }
 
 /* Its committer ends then by itself, and the process with it; one that broke

@@ -26,6 +26,7 @@
 enum {
 	OOM = -900,		/* all others can be started again */
 	REFUSED_MAX = 8192,
+	SAME_SIGNAL_MS = 1000,
 };
 
 void
@@ -133,6 +134,11 @@ supervisor_on_stop(evutil_socket_t sig, short what, void *arg)
 
 	(void)sig;
 	(void)what;
+	/* One wish may come as several signals: timeout(1) sends its own to
+	 * the process and then to its group. */
+	if (s->is_stopping &&
+	    clock_mono_ms(clock_system()) - s->asked_ms < SAME_SIGNAL_MS)
+		return;
 	if (s->is_stopping) {
 		log_warn("stopped at once, by a second signal");
 		s->status = SUPERVISOR_EXIT_FAILED;
@@ -140,6 +146,7 @@ supervisor_on_stop(evutil_socket_t sig, short what, void *arg)
 		return;
 	}
 	log_info("stopping: what is admitted is finished");
+	s->asked_ms = clock_mono_ms(clock_system());
 	supervisor_stop(s, SUPERVISOR_EXIT_OK);
 	supervisor_turn(s);
 }

@@ -8,7 +8,8 @@
  *
  * - SIGTERM, SIGINT: drain.  The relay refuses new requests and finishes
  *   those admitted, for at most the lease (fetch + publish) and
- *   SUPERVISOR_STOP_MS; a second one kills at once.
+ *   SUPERVISOR_STOP_MS; a second one, a second or more after it, kills at
+ *   once.
  * - SIGHUP: reads the config and the token file anew; changes what can be
  *   changed and says what cannot.  A config that does not load changes
  *   nothing.

@@ -56,6 +56,7 @@ struct supervisor {
 	enum schedule_state	 told_state;
 
 	bool			 is_stopping, is_drained;
+	uint64_t		 asked_ms;	/* monotonic: to stop */
 	uint64_t		 stop_ms;	/* monotonic: then kill */
 	int			 status;
 };
