@@ -35,35 +35,35 @@ enum {
  * the machine and the options. */
 static const struct bench_config rows[] = {
 	{ "process_1_narrow", MEASURE_PROCESSES, MEASURE_CHAIN, 1,
-	    { 0 }, BENCH_HUGE, NULL, 0, false },
+	    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_1_wide", MEASURE_PROCESSES, MEASURE_CHAIN, 1,
-	    { .wide = true }, BENCH_HUGE, NULL, 0, false },
+	    { .wide = true }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_1_bare", MEASURE_PROCESSES, MEASURE_BARE, 1,
-	    { 0 }, BENCH_HUGE, NULL, 0, false },
+	    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_1_insecure", MEASURE_PROCESSES, MEASURE_CHAIN, 1,
-	    { .insecure = true }, BENCH_HUGE, NULL, 0, false },
+	    { .insecure = true }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_1_ordinary", MEASURE_PROCESSES, MEASURE_CHAIN, 1,
-	    { .no_huge = true }, BENCH_ORDINARY, NULL, 0, false },
+	    { .no_huge = true }, BENCH_ORDINARY, NULL, 0, 0, false },
 	{ "process_1_batched", MEASURE_PROCESSES, MEASURE_BATCHED, 1,
-	    { 0 }, BENCH_HUGE, NULL, 0, false },
+	    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_1_unbatched", MEASURE_PROCESSES, MEASURE_UNBATCHED, 1,
-	    { 0 }, BENCH_HUGE, NULL, 0, false },
+	    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_2_narrow", MEASURE_PROCESSES, MEASURE_CHAIN, 2,
-	    { 0 }, BENCH_HUGE, NULL, 0, false },
+	    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_2_wide", MEASURE_PROCESSES, MEASURE_CHAIN, 2,
-	    { .wide = true }, BENCH_HUGE, NULL, 0, false },
+	    { .wide = true }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_2_ordinary", MEASURE_PROCESSES, MEASURE_CHAIN, 2,
-	    { .no_huge = true }, BENCH_ORDINARY, NULL, 0, false },
+	    { .no_huge = true }, BENCH_ORDINARY, NULL, 0, 0, false },
 	{ "thread_2_narrow", MEASURE_THREADS, MEASURE_CHAIN, 2,
-	    { 0 }, BENCH_HUGE, NULL, 0, false },
+	    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "thread_2_wide", MEASURE_THREADS, MEASURE_CHAIN, 2,
-	    { .wide = true }, BENCH_HUGE, NULL, 0, false },
+	    { .wide = true }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_8_narrow", MEASURE_PROCESSES, MEASURE_CHAIN, 8,
-	    { 0 }, BENCH_HUGE, NULL, 0, false },
+	    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "process_8_wide", MEASURE_PROCESSES, MEASURE_CHAIN, 8,
-	    { .wide = true }, BENCH_HUGE, NULL, 0, false },
+	    { .wide = true }, BENCH_HUGE, NULL, 0, 0, false },
 	{ "thread_8_wide", MEASURE_THREADS, MEASURE_CHAIN, 8,
-	    { .wide = true }, BENCH_HUGE, NULL, 0, false },
+	    { .wide = true }, BENCH_HUGE, NULL, 0, 0, false },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -138,9 +138,9 @@ choose_configs(struct bench *b, struct err *e)
 {
 	struct bench_config pool = { "process_1_large_pages",
 		MEASURE_PROCESSES, MEASURE_CHAIN, 1,
-		{ .large_pages = true }, BENCH_POOL, NULL, 0, false };
+		{ .large_pages = true }, BENCH_POOL, NULL, 0, 0, false };
 	struct bench_config own = { "", MEASURE_PROCESSES, MEASURE_CHAIN,
-		b->o.fleet, { 0 }, BENCH_OWN, NULL, 0, false };
+		b->o.fleet, { 0 }, BENCH_OWN, NULL, 0, 0, false };
 	struct bench_config one = own;
 	int r = 0;
 
@@ -296,6 +296,7 @@ measure(struct bench *b, struct bench_config *c, unsigned round,
 {
 	struct measure_job job = job_of(b, c);
 	struct measure_result *res = malloc(sizeof(*res));
+	double share;
 	int r;
 
 	if (res == NULL)
@@ -308,6 +309,9 @@ measure(struct bench *b, struct bench_config *c, unsigned round,
 	}
 	c->hps[c->n++] = res->hps;
 	c->is_void |= is_void(c, res);
+	share = res->worker[0].cpu_s / res->worker[0].elapsed_s;
+	if (res->workers == 1 && (c->cpu_share == 0 || share < c->cpu_share))
+		c->cpu_share = share;
 	if ((r = bench_digests_add(b->digests, c, res, e)) != 0)
 		goto out;
 	progress_clear(&b->progress);

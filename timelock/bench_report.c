@@ -39,6 +39,9 @@ static const struct ratio pool_ratio = { "large_madvise_1",
 	"process_1_large_pages", "process_1_narrow",
 	"reserved pool / advised huge pages, one chain" };
 
+/* A lone worker that had less of its CPU at some time was not alone. */
+#define DISTURBED	0.95
+
 static int
 compare(const void *a, const void *b)
 {
@@ -166,9 +169,12 @@ bench_report_print(const struct bench_summary *s, FILE *f)
 	for (size_t i = 0; i < s->nconfigs; i++) {
 		if (!stats_of(&c[i], &st))
 			continue;
-		fprintf(f, "%-24s %10.1f %10.1f %10.1f%s\n", c[i].name,
+		fprintf(f, "%-24s %10.1f %10.1f %10.1f%s%s\n", c[i].name,
 		    st.median, st.min, st.max,
-		    c[i].is_void ? "   not narrow: void" : "");
+		    c[i].is_void ? "   not narrow: void" : "",
+		    c[i].cpu_share > 0 && c[i].cpu_share < DISTURBED ?
+		    "   disturbed" :
+		    "");
 	}
 	fprintf(f, "\n");
 	for (size_t i = 0; i < RATIOS; i++)
@@ -217,6 +223,10 @@ bench_report_measurement(const struct bench_config *c, unsigned round,
 	json_array(j, "hps_worker");
 	for (unsigned i = 0; i < r->workers; i++)
 		json_double(j, NULL, r->worker[i].hps);
+	json_close(j);
+	json_array(j, "cpu_s_worker");
+	for (unsigned i = 0; i < r->workers; i++)
+		json_double(j, NULL, r->worker[i].cpu_s);
 	json_close(j);
 	json_array(j, "digests");
 	for (unsigned i = 0; i < r->workers; i++)

@@ -41,6 +41,8 @@ struct bench_config {
 	/* filled while measuring */
 	double			*hps;		/* a round each */
 	unsigned		n;
+	double			cpu_share;	/* the least a lone worker had
+						 * of its CPU; 0: none alone */
 	bool			is_void;	/* not what its name says */
 };
 

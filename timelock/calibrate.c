@@ -226,6 +226,10 @@ emit_measurement(struct calibrate *c, const char *name,
 	for (unsigned i = 0; i < res->workers; i++)
 		json_double(&j, NULL, res->worker[i].elapsed_s);
 	json_close(&j);
+	json_array(&j, "cpu_s_worker");
+	for (unsigned i = 0; i < res->workers; i++)
+		json_double(&j, NULL, res->worker[i].cpu_s);
+	json_close(&j);
 	json_array(&j, "cpu_worker");
 	for (unsigned i = 0; i < res->workers; i++)
 		json_uint(&j, NULL, res->worker[i].cpu);
@@ -374,8 +378,10 @@ summary_print(const struct calibrate *c, const char *library)
 	units_format_duration(projection_solve_s(p), solve);
 	units_format_duration(projection_make_s(p), make);
 	printf("library         %s\n", library);
-	printf("one chain       %.1f H/s (narrow: %s)\n", p->chain_hps,
-	    c->one.worker[0].vm.is_narrow ? "on" : "off");
+	printf("one chain       %.1f H/s (narrow: %s), with %.0f%% of a "
+	    "CPU\n", p->chain_hps,
+	    c->one.worker[0].vm.is_narrow ? "on" : "off",
+	    100 * c->one.worker[0].cpu_s / c->one.worker[0].elapsed_s);
 	printf("%-3u workers     %.1f H/s in all, the slowest %.1f\n",
 	    c->workers, c->all.hps, c->hps_slowest);
 	for (unsigned i = 0; i < c->all.workers; i++)

@@ -146,6 +146,15 @@ is_where_asked(const struct worker *w, unsigned *cpu)
 	    *cpu == w->job->cpus[w->number % w->job->ncpus]);
 }
 
+static double
+cpu_seconds(void)
+{
+	struct timespec t = { 0, 0 };
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 /* In every worker, process or thread. */
 static int
 work(const struct worker *w)
@@ -155,6 +164,7 @@ work(const struct worker *w)
 	struct measure_worker *res = &s->result;
 	struct timespec wait = { 0, WAIT_US * 1000L };
 	struct vm *vm = NULL;
+	double cpu_s;
 	bool ok;
 	int r = 0;
 
@@ -168,9 +178,11 @@ work(const struct worker *w)
 	atomic_fetch_add(&w->meeting->ready, 1);
 	while (!atomic_load(&w->meeting->go))
 		(void)nanosleep(&wait, NULL);
+	cpu_s = cpu_seconds();
 	s->start_ns = clock_mono_ns(clock);
 	r = run_loop(w, vm, w->job->hashes, res->digest, &s->err);
 	s->end_ns = clock_mono_ns(clock);
+	res->cpu_s = cpu_seconds() - cpu_s;
 	res->affinity_ok = is_where_asked(w, &res->cpu) && ok;
 	if (r == 0)
 		r = vm_report(vm, &res->vm, &s->err);

@@ -52,6 +52,8 @@ struct measure_job {
 struct measure_worker {
 	double		elapsed_s;
 	double		hps;
+	double		cpu_s;		/* CPU time in that; less by far than
+					 * elapsed_s means disturbed */
 	unsigned	cpu;		/* where it was at its end */
 	bool		affinity_ok;	/* on the CPU asked for, and no other
 					 * allowed, at start and end */

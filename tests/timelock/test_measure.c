@@ -43,17 +43,17 @@ test_equal_digests(void **state)
 {
 	static const struct bench_config rows[] = {
 		{ "process chain", MEASURE_PROCESSES, MEASURE_CHAIN, 2,
-		    { 0 }, BENCH_HUGE, NULL, 0, false },
+		    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 		{ "thread chain", MEASURE_THREADS, MEASURE_CHAIN, 2,
-		    { .wide = true }, BENCH_HUGE, NULL, 0, false },
+		    { .wide = true }, BENCH_HUGE, NULL, 0, 0, false },
 		{ "bare", MEASURE_PROCESSES, MEASURE_BARE, 1,
-		    { 0 }, BENCH_HUGE, NULL, 0, false },
+		    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 		{ "insecure", MEASURE_PROCESSES, MEASURE_CHAIN, 1,
-		    { .insecure = true }, BENCH_HUGE, NULL, 0, false },
+		    { .insecure = true }, BENCH_HUGE, NULL, 0, 0, false },
 		{ "batched", MEASURE_PROCESSES, MEASURE_BATCHED, 1,
-		    { .no_huge = true }, BENCH_HUGE, NULL, 0, false },
+		    { .no_huge = true }, BENCH_HUGE, NULL, 0, 0, false },
 		{ "unbatched", MEASURE_THREADS, MEASURE_UNBATCHED, 2,
-		    { 0 }, BENCH_HUGE, NULL, 0, false },
+		    { 0 }, BENCH_HUGE, NULL, 0, 0, false },
 	};
 	struct measure_result *r = calloc(1, sizeof(*r));
 	struct bench_digests *d = NULL;
@@ -78,6 +78,7 @@ test_equal_digests(void **state)
 		for (unsigned w = 0; w < r->workers; w++) {
 			assert_true(r->worker[w].affinity_ok);
 			assert_true(r->worker[w].hps > 0);
+			assert_true(r->worker[w].cpu_s > 0);
 			assert_true(r->worker[w].elapsed_s <= r->elapsed_s);
 			assert_false(r->worker[w].vm.is_narrow);
 		}
