@@ -95,7 +95,8 @@ code_of_errno(int sys)
 int
 err_sys(struct err *e, const char *fmt, ...)
 {
-	char what[ERR_MSG_MAX], text[96];
+	char what[ERR_MSG_MAX], number[32];
+	const char *text;
 	int saved = errno, code = code_of_errno(saved);
 	va_list ap;
 
@@ -105,8 +106,12 @@ err_sys(struct err *e, const char *fmt, ...)
 	if (vsnprintf(what, sizeof(what), fmt, ap) < 0)
 		what[0] = '\0';
 	va_end(ap);
-	/* The GNU form: it may return a static string instead of text. */
-	err_set(e, code, "%s: %s", what, strerror_r(saved, text, sizeof(text)));
+	/* Not strerror_r(): from glibc 2.41 on it allocates. */
+	if ((text = strerrordesc_np(saved)) == NULL) {
+		snprintf(number, sizeof(number), "Unknown error %d", saved);
+		text = number;
+	}
+	err_set(e, code, "%s: %s", what, text);
 	e->sys = saved;
 	errno = saved;
 	return code;
