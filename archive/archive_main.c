@@ -16,6 +16,14 @@ static const struct {
 	{ "verify", "is the archive what it claims to be?", verify_main },
 	{ "list", "its records, one a line", list_main },
 	{ "show", "one entry in full", show_main },
+	{ "extract", "a message's body or head, byte for byte",
+	    extract_main },
+	{ "export", "records as a WARC file", export_main },
+	{ "stats", "how many, how large, and what solving needs",
+	    stats_main },
+	{ "prove", "a receipt for one entry", prove_main },
+	{ "check", "is a receipt true?", check_main },
+	{ "repair", "make it fit for writing after a crash", repair_main },
 };
 
 static void

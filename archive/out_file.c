@@ -1,0 +1,148 @@
+/*
+ * out_file.c - results, whole or not at all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive/out_file.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/utf8.h"
+
+struct out_file {
+	char		*path, *tmp;	/* NULL: stdout */
+	int		 fd;
+	bool		 is_terminal;
+	struct bytes	 held;		/* for the terminal */
+};
+
+static int
+open_tmp(struct out_file *o, const char *path, struct err *e)
+{
+	size_t n = strlen(path) + sizeof(".XXXXXX.tmp");
+	mode_t mask;
+
+	if ((o->path = strdup(path)) == NULL || (o->tmp = malloc(n)) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for a name");
+	(void)snprintf(o->tmp, n, "%s.XXXXXX.tmp", path);
+	if ((o->fd = mkostemps(o->tmp, 4, O_CLOEXEC)) == -1) {
+		free(o->tmp);
+		o->tmp = NULL;
+		return err_sys(e, "create a file beside %s", path);
+	}
+	mask = umask(0);
+	(void)umask(mask);
+	if (fchmod(o->fd, 0666 & ~mask) == -1)
+		return err_sys(e, "chmod");
+	return 0;
+}
+
+int
+out_file_open(struct out_file **out, const char *path, struct err *e)
+{
+	struct out_file *o;
+	int r = 0;
+
+	if ((o = calloc(1, sizeof(*o))) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory to write");
+	bytes_init(&o->held, OUT_FILE_TERMINAL_MAX);
+	o->fd = STDOUT_FILENO;
+	if (path != NULL && strcmp(path, "-") != 0)
+		r = open_tmp(o, path, e);
+	else
+		o->is_terminal = isatty(STDOUT_FILENO) == 1;
+	if (r != 0)
+		out_file_free(&o);
+	*out = o;
+	return r;
+}
+
+int
+out_file_put(struct out_file *o, const void *p, size_t n, struct err *e)
+{
+	int r;
+
+	if (!o->is_terminal) {
+		if ((r = io_write_full(o->fd, p, n, e)) != 0)
+			err_ctx(e, "%s", o->path == NULL ? "stdout" : o->path);
+		return r;
+	}
+	if ((r = bytes_append(&o->held, p, n, e)) == ERR_LIMIT)
+		return err_set(e, ERR_ARG,
+		    "that is too much for a terminal: give -o FILE");
+	return r;
+}
+
+int
+out_file_on_put(void *arg, const void *p, size_t n, struct err *e)
+{
+	return out_file_put(arg, p, n, e);
+}
+
+bool
+out_file_is_text(const void *p, size_t n)
+{
+	const char *s = p;
+	uint32_t c;
+
+	while (n > 0) {
+		size_t k = utf8_step(s, n, &c);
+
+		if (k == 0 || (c < 0x20 && strchr("\t\r\n", (int)c) == NULL) ||
+		    c == 0 || (c >= 0x7f && c < 0xa0))
+			return false;
+		s += k;
+		n -= k;
+	}
+	return true;
+}
+
+int
+out_file_commit(struct out_file *o, struct err *e)
+{
+	int r;
+
+	if (o->is_terminal) {
+		if (!out_file_is_text(o->held.p, o->held.len))
+			return err_set(e, ERR_ARG,
+			    "these bytes are not plain text, and stdout is a "
+			    "terminal: give -o FILE");
+		return io_write_full(o->fd, o->held.p, o->held.len, e);
+	}
+	if (o->path == NULL)
+		return 0;
+	if (fsync(o->fd) == -1)
+		return err_sys(e, "fsync %s", o->path);
+	if (rename(o->tmp, o->path) == -1)
+		return err_sys(e, "rename to %s", o->path);
+	free(o->tmp);
+	o->tmp = NULL;
+	if ((r = io_sync_folder_of(o->path, e)) != 0)
+		err_ctx(e, "%s", o->path);
+	return r;
+}
+
+void
+out_file_free(struct out_file **op)
+{
+	struct out_file *o = *op;
+
+	if (o == NULL)
+		return;
+	if (o->tmp != NULL)
+		(void)unlink(o->tmp);
+	if (o->path != NULL && o->fd != -1)
+		(void)close(o->fd);
+	free(o->tmp);
+	free(o->path);
+	bytes_free(&o->held);
+	free(o);
+	*op = NULL;
+}

@@ -1,0 +1,215 @@
+/*
+ * prove_main.c - `amber-archive prove`: a receipt for one entry.
+ *
+ * The first checkpoint that covers the entry is the one that the client's
+ * receipt has, if it was given one; the walk ends there.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "archive/archive_cli.h"
+#include "archive/archive_commands.h"
+#include "archive/decimal.h"
+#include "archive/layout.h"
+#include "archive/merkle_proof.h"
+#include "archive/note.h"
+#include "archive/out_file.h"
+#include "archive/receipt.h"
+#include "archive/walk.h"
+
+static const struct option options[] = {
+	{ "output", required_argument, NULL, 'o' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct prove {
+	const char		*output;
+	uint64_t		 index, size;
+	struct merkle_prover	 prover;
+	uint8_t			 leaf_data[SEAL_LEAF_LEN];
+	size_t			 leaf_len;	/* 0: not passed yet */
+	struct bytes		 receipt;
+	/* The archive's own copy, where no frame has it yet. */
+	struct bytes		 own_note;
+	struct checkpoint	 own;
+	bool			 is_done;
+};
+
+static int
+on_option(struct archive_cli *cli, void *arg, int c, const char *value,
+    struct err *e)
+{
+	struct prove *p = arg;
+
+	(void)cli;
+	(void)c;
+	(void)e;
+	p->output = value;
+	return 0;
+}
+
+static int
+make(struct prove *p, const void *note, size_t n, struct err *e)
+{
+	struct merkle_proof proof;
+	int r;
+
+	if ((r = merkle_prover_end(&p->prover, &proof, e)) != 0)
+		return r;
+	p->size = proof.size;
+	p->is_done = true;
+	return receipt_make(&p->receipt, p->leaf_data, p->leaf_len, &proof,
+	    note, n, e);
+}
+
+static int
+take(struct prove *p, const struct segment_frame *f, struct err *e)
+{
+	if (f->type == SEGMENT_CHECKPOINT && p->leaf_len > 0)
+		return make(p, f->payload, (size_t)f->payload_len, e);
+	if (!segment_is_entry(f->type))
+		return 0;
+	if (f->index == p->index) {
+		memcpy(p->leaf_data, f->leaf_data, f->leaf_len);
+		p->leaf_len = f->leaf_len;
+	}
+	merkle_prover_add(&p->prover, &f->leaf);
+	if (p->own_note.len > 0 && p->leaf_len > 0 &&
+	    p->own.size == p->prover.tree.size &&
+	    checkpoint_check_tree(&p->own, &p->prover.tree, NULL) == 0)
+		return make(p, p->own_note.p, p->own_note.len, e);
+	return 0;
+}
+
+static int
+fault(const struct walk *w, int r, struct err *e)
+{
+	char name[SEGMENT_NAME_MAX];
+	struct walk_place p;
+
+	if (r != ERR_FORMAT && r != ERR_CORRUPT)
+		return r;
+	walk_place(w, &p);
+	segment_name(name, p.first);
+	err_ctx(e, "seg/%s, offset %" PRIu64, name, p.offset);
+	return r;
+}
+
+static int
+prove(struct archive_cli *cli, struct prove *p, struct walk *w,
+    struct err *e)
+{
+	struct segment_frame f;
+	uint64_t done, all;
+	int r;
+
+	merkle_prover_begin(&p->prover, p->index);
+	while (!p->is_done) {
+		walk_progress(w, &done, &all);
+		archive_cli_progress(cli, "hashed %.1f%%",
+		    all == 0 ? 0 : 100 * (double)done / (double)all);
+		if ((r = walk_next(w, &f, e)) == ERR_EOF)
+			break;
+		if (r != 0)
+			return fault(w, r, e);
+		if ((r = take(p, &f, e)) != 0)
+			return r;
+	}
+	if (p->is_done)
+		return 0;
+	if (p->leaf_len > 0)
+		return err_set(e, ERR_NOENT,
+		    "entry %" PRIu64 " is covered by no checkpoint yet",
+		    p->index);
+	return err_set(e, ERR_NOENT,
+	    "there is no entry %" PRIu64 ": the archive has %" PRIu64
+	    ", numbered from 0",
+	    p->index, p->prover.tree.size);
+}
+
+static int
+put(struct archive_cli *cli, const struct prove *p, struct err *e)
+{
+	struct out_file *out = NULL;
+	struct json *j;
+	int r;
+
+	if (cli->json) {
+		j = archive_cli_json(cli, "receipt");
+		json_uint(j, "index", p->index);
+		json_strn(j, "receipt", (const char *)p->receipt.p,
+		    p->receipt.len);
+		if ((r = archive_cli_json_end(cli, e)) != 0 ||
+		    p->output == NULL)
+			return r;
+	}
+	if ((r = out_file_open(&out, p->output, e)) == 0 &&
+	    (r = out_file_put(out, p->receipt.p, p->receipt.len, e)) == 0)
+		r = out_file_commit(out, e);
+	out_file_free(&out);
+	return r;
+}
+
+static int
+run(struct archive_cli *cli, void *arg, struct err *e)
+{
+	struct prove *p = arg;
+	const struct walk_opts wo = { .layout = cli->layout,
+		.pin = &cli->pin, .stop = archive_cli_stop() };
+	struct walk *w = NULL;
+	int r;
+
+	if (!decimal_parse(cli->args[0], strlen(cli->args[0]),
+		MERKLE_SIZE_MAX - 1, &p->index))
+		return err_set(e, ERR_ARG,
+		    "an entry's number is decimal, counted from 0");
+	if (cli->json && p->output != NULL && strcmp(p->output, "-") == 0)
+		return err_set(e, ERR_ARG, "--json takes stdout");
+	bytes_init(&p->receipt, RECEIPT_MAX);
+	bytes_init(&p->own_note, NOTE_MAX);
+	if (layout_read_checkpoint(cli->layout, &p->own_note, NULL) != 0 ||
+	    checkpoint_open(&p->own, (char *)p->own_note.p, p->own_note.len,
+		&cli->pin, NULL) != 0)
+		bytes_clear(&p->own_note);
+	if ((r = walk_new(&w, &wo, e)) == 0 &&
+	    (r = prove(cli, p, w, e)) == 0)
+		r = put(cli, p, e);
+	walk_free(&w);
+	bytes_free(&p->receipt);
+	bytes_free(&p->own_note);
+	return r;
+}
+
+static void
+summary(const struct archive_cli *cli, const void *arg, struct json *j)
+{
+	const struct prove *p = arg;
+
+	(void)cli;
+	json_uint(j, "index", p->index);
+	json_uint(j, "size", p->size);
+}
+
+static const struct archive_cli_spec spec = {
+	.name = "prove",
+	.usage = "N",
+	.what = "Makes a receipt for entry N: its place in the log, up to "
+		"the first checkpoint\nthat covers it.  The log is verified "
+		"that far.\n",
+	.own_help = "  -o, --output FILE\n"
+		    "                   where to; default: stdout\n",
+	.options = options,
+	.on_option = on_option,
+	.run = run,
+	.summary = summary,
+	.min_args = 1,
+	.max_args = 1,
+};
+
+int
+prove_main(int argc, char **argv)
+{
+	struct prove p = { 0 };
+
+	return archive_cli_main(&spec, &p, argc, argv);
+}

@@ -1,0 +1,187 @@
+/*
+ * repair_main.c - `amber-archive repair`: what a writer does at its opening,
+ * without the log's key.
+ *
+ * A torn tail goes into quarantine/, byte exact; a segment that a crash left
+ * open is closed with the checkpoint that is held.  Nothing is signed: whole
+ * entries behind the last checkpoint stay where they are, unsigned, for the
+ * relay to sign.  Signed history that is damaged is never touched.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "archive/archive_cli.h"
+#include "archive/archive_commands.h"
+#include "archive/checkpoint.h"
+#include "archive/disk.h"
+#include "archive/keyring.h"
+#include "archive/layout.h"
+#include "archive/note.h"
+#include "archive/recovery.h"
+#include "base/io.h"
+
+enum { OPT_AGAINST = 256 };
+
+static const struct option options[] = {
+	{ "against", required_argument, NULL, OPT_AGAINST },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct repair {
+	const char		*against_path;
+	struct bytes		 against;
+	struct recovery_key	*keys;
+	size_t			 nkeys;
+	struct recovery		 result;
+	uint64_t		 checked;
+	bool			 is_done;
+};
+
+static int
+on_option(struct archive_cli *cli, void *arg, int c, const char *value,
+    struct err *e)
+{
+	struct repair *p = arg;
+
+	(void)cli;
+	(void)c;
+	(void)e;
+	p->against_path = value;
+	return 0;
+}
+
+/* Keys at hand, for unsigned entries to be tried with. */
+static int
+gather_keys(struct archive_cli *cli, struct repair *p, struct err *e)
+{
+	p->keys = calloc(cli->epochs.n + 1, sizeof(*p->keys));
+	if (p->keys == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for keys");
+	for (size_t i = 0; i < cli->epochs.n; i++) {
+		const struct epoch *ep = &cli->epochs.v[i].epoch;
+		struct recovery_key *k = &p->keys[p->nkeys];
+
+		if ((k->key = keyring_find(cli->keys, ep->puzzle)) == NULL)
+			continue;
+		memcpy(k->puzzle, ep->puzzle, sizeof(k->puzzle));
+		p->nkeys++;
+	}
+	return 0;
+}
+
+static int
+mend(struct archive_cli *cli, struct repair *p, struct err *e)
+{
+	const struct disk *d = disk_system();
+	struct recovery_opts o = { .disk = d };
+	struct checkpoint cp;
+	int r;
+
+	o.keys = p->keys;
+	o.nkeys = p->nkeys;
+	o.against = (const char *)p->against.p;
+	o.against_len = p->against.len;
+	if ((r = layout_lock(cli->layout, d, e)) != 0)
+		return r;
+	if ((r = recovery_run(&p->result, cli->layout, &o, e)) != 0) {
+		if (r == ERR_CORRUPT)
+			archive_cli_note(cli,
+			    "signed history is damaged or missing: put back "
+			    "a copy (a mirror's), then verify");
+		return r;
+	}
+	p->is_done = true;
+	if (p->result.note.len > 0 &&
+	    checkpoint_open(&cp, (char *)p->result.note.p,
+		p->result.note.len, &cli->pin, NULL) == 0)
+		p->checked = cp.size;
+	recovery_free(&p->result, d);
+	return 0;
+}
+
+static uint64_t
+unsigned_entries(const struct repair *p)
+{
+	return p->result.tree.size > p->checked ?
+	    p->result.tree.size - p->checked :
+	    0;
+}
+
+static void
+put(const struct repair *p)
+{
+	(void)printf("entries      %" PRIu64 ", signed up to %" PRIu64 "\n"
+		     "looked at    %" PRIu64 " frames, from the newest closed "
+		     "segment on\n"
+		     "quarantined  %" PRIu64 " bytes\n",
+	    p->result.tree.size, p->checked, p->result.scanned,
+	    p->result.quarantined);
+	if (unsigned_entries(p) > 0)
+		(void)printf("unsigned     %" PRIu64 " entries, kept: the "
+			     "relay signs them when it opens the archive\n",
+		    unsigned_entries(p));
+	(void)printf("the archive is fit for writing\n");
+}
+
+static int
+run(struct archive_cli *cli, void *arg, struct err *e)
+{
+	struct repair *p = arg;
+	int r;
+
+	bytes_init(&p->against, NOTE_MAX);
+	if (p->against_path != NULL &&
+	    (r = io_read_file(p->against_path, &p->against, e)) != 0) {
+		err_ctx(e, "--against %s", p->against_path);
+		archive_cli_code(cli, ARCHIVE_EXIT_USAGE);
+		return r;
+	}
+	if ((r = gather_keys(cli, p, e)) == 0)
+		r = mend(cli, p, e);
+	if (r == 0 && !cli->json)
+		put(p);
+	bytes_free(&p->against);
+	free(p->keys);
+	return r;
+}
+
+static void
+summary(const struct archive_cli *cli, const void *arg, struct json *j)
+{
+	const struct repair *p = arg;
+
+	(void)cli;
+	json_bool(j, "repaired", p->is_done);
+	json_uint(j, "size", p->is_done ? p->result.tree.size : 0);
+	json_uint(j, "checked", p->checked);
+	json_uint(j, "unsigned_entries",
+	    p->is_done ? unsigned_entries(p) : 0);
+	json_uint(j, "scanned", p->result.scanned);
+	json_uint(j, "quarantined_bytes", p->result.quarantined);
+}
+
+static const struct archive_cli_spec spec = {
+	.name = "repair",
+	.usage = "",
+	.what = "Makes an archive fit for writing after a crash, as the "
+		"relay does when it\nopens it, but signs nothing.  Torn "
+		"bytes go to quarantine/; nothing is deleted,\nand nothing "
+		"signed is touched.  No writer may be running.\n",
+	.own_help =
+	    "      --against FILE\n"
+	    "                   a checkpoint that the archive must reach\n",
+	.options = options,
+	.on_option = on_option,
+	.run = run,
+	.summary = summary,
+	.flags = ARCHIVE_CLI_KEYS,
+};
+
+int
+repair_main(int argc, char **argv)
+{
+	struct repair p = { 0 };
+
+	return archive_cli_main(&spec, &p, argc, argv);
+}
