@@ -236,6 +236,7 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	json_uint(j, "checked", r->checked);
 	json_uint(j, "unsigned_entries", unsigned_entries(r));
 	json_uint(j, "tail_bytes", r->tail.bytes);
+	json_bool(j, "unfinished", r->tail.is_unfinished);
 	json_bool(j, "pinned", cli->is_pinned);
 	json_bool(j, "incomplete", r->is_incomplete);
 }

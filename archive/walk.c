@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "archive/digest.h"
+#include "archive/closing.h"
 #include "archive/later.h"
 #include "archive/layout.h"
 #include "archive/note.h"
@@ -208,6 +208,10 @@ overtaken(struct walk *w, struct err *e)
 	if (w->i + 2 != w->n || w->tail.is_unfinished)
 		return err_set(e, ERR_FORMAT,
 		    "it is not closed, and it is not the last but one");
+	if (closing_is_damaged(&w->scan, w->o.layout, w->fd,
+		    segment_read_offset(w->r)))
+		return err_set(e, ERR_FORMAT,
+		    "its closing frames are damaged");
 	w->tail.is_unfinished = true;
 	while ((r = segment_read_next(w->r, &f, NULL)) == 0)
 		if (segment_is_entry(f.type) &&
@@ -243,52 +247,6 @@ look_ahead(struct walk *w, bool *is_over, struct err *e)
 
 /* ---- the end ---- */
 
-/* Are these bytes the frame that belongs here, but for some of them? */
-static bool
-is_nearly(const struct walk *w, uint64_t off, uint64_t n,
-    enum segment_type type, const struct bytes *payload)
-{
-	uint8_t want[SEGMENT_HEAD_LEN + SEGMENT_NOTE_MAX];
-	uint8_t have[sizeof(want)], d[DIGEST_LEN];
-	const struct segment_head h = { type, w->scan.tree.size,
-		payload->len };
-	size_t same = 0;
-
-	if (n != SEGMENT_HEAD_LEN + payload->len || n > sizeof(have) ||
-	    digest_of(d, payload->p, payload->len, NULL) != 0 ||
-	    pread(w->fd, have, (size_t)n, (off_t)off) != (ssize_t)n)
-		return false;
-	segment_put_head(want, &h, w->scan.header.first, d);
-	memcpy(want + SEGMENT_HEAD_LEN, payload->p, payload->len);
-	for (size_t i = 0; i < n; i++)
-		same += have[i] == want[i];
-	return same >= n / 4 * 3;
-}
-
-/* A closing frame that was whole and is damaged is no torn tail: a trailer
- * ends the file behind it, or it is nearly the one that belongs here. */
-static bool
-is_damaged_closing(struct walk *w, uint64_t off, uint64_t n)
-{
-	struct bytes want = BYTES_INIT(SEGMENT_NOTE_MAX);
-	struct segment_trailer t;
-	uint64_t note_off;
-	bool is_it;
-
-	is_it = segment_read_closing(w->r, &t, &want, &note_off, NULL) == 0;
-	bytes_clear(&want);
-	if (!is_it && w->scan.after_checkpoint)
-		is_it = segment_put_trailer(&want, w->scan.entries,
-			    &w->scan.tree, NULL) == 0 &&
-		    is_nearly(w, off, n, SEGMENT_TRAILER, &want);
-	else if (!is_it)
-		is_it = layout_read_checkpoint(w->o.layout, &want, NULL) ==
-			0 &&
-		    is_nearly(w, off, n, SEGMENT_CHECKPOINT, &want);
-	bytes_free(&want);
-	return is_it;
-}
-
 /*
  * The last segment cannot be read on.  A torn tail, or damage?  ERR_EOF for
  * the former, the fault otherwise.
@@ -314,7 +272,7 @@ judge_tail(struct walk *w, int fault, const struct err *why, struct err *e)
 		return ERR_FORMAT;
 	if ((r = later_find(&p, w->o.pin, &is_found, e)) != 0)
 		return r;
-	if (is_found || is_damaged_closing(w, p.off, p.size - p.off))
+	if (is_found || closing_is_damaged(&w->scan, w->o.layout, w->fd, p.off))
 		return ERR_FORMAT;
 	w->tail.bytes = p.size - p.off;
 	w->tail.first = p.first;
@@ -521,7 +479,9 @@ walk_resume(struct walk *w,
 		return r;
 	if (w->i + 1 >= w->n)
 		return err_set(e, ERR_NOENT, "it is the last segment");
-	if ((r = restore_tree(w, e)) != 0)
+	/* Where all entries were read the closing is not needed. */
+	if (w->scan.tree.size != w->firsts[w->i + 1] &&
+	    (r = restore_tree(w, e)) != 0)
 		return r;
 	if (w->o.against != NULL)
 		against_reach(w->o.against, &w->scan.tree);
