@@ -422,6 +422,10 @@ finish(struct archive_cli *cli, const void *arg, int r, struct err *e)
 
 	if (r == 0)
 		err_clear(e);
+	else if (stop_flag) {	/* whatever call it was that gave up */
+		r = err_set(e, ERR_CANCEL, "interrupted");
+		cli->code = ARCHIVE_EXIT_INTERRUPTED;
+	}
 	code = cli->code != -1 ? cli->code : exit_code(r);
 	progress_clear(&cli->line);
 	if (r != 0) {

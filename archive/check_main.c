@@ -211,7 +211,7 @@ static const struct archive_cli_spec spec = {
 	.usage = "RECEIPT [RECORD-KEY]",
 	.what = "Checks a receipt: the checkpoint's signature and the proof "
 		"that leads to it;\nin an archive, that it holds this very "
-		"entry; with the file of the record's key,\nthat it is the "
+		"entry; with the file of the record's\nkey, that it is the "
 		"record's, and what the record says.\n",
 	.own_help = "      --alone      without an archive, whatever "
 		    "AMBER_ARCHIVE says; needs --pin\n",

@@ -431,7 +431,7 @@ static const struct archive_cli_spec spec = {
 	.usage = "[FIRST[-LAST]]",
 	.what = "Writes opened records as a WARC/1.1 file, a gzip member a "
 		"record, with their\nreceipts.  The log is verified on the "
-		"way; the same archive gives the same bytes.\n",
+		"way.  The same archive gives the same\nbytes.\n",
 	.own_help =
 	    "      --warc       the form (there is no other yet)\n"
 	    "  -o, --output FILE\n"

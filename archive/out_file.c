@@ -33,9 +33,13 @@ open_tmp(struct out_file *o, const char *path, struct err *e)
 		return err_set(e, ERR_NOMEM, "no memory for a name");
 	(void)snprintf(o->tmp, n, "%s.XXXXXX.tmp", path);
 	if ((o->fd = mkostemps(o->tmp, 4, O_CLOEXEC)) == -1) {
+		int why = errno;
+
 		free(o->tmp);
 		o->tmp = NULL;
-		return err_sys(e, "create a file beside %s", path);
+		/* Not ERR_NOENT: no archive or entry is missing. */
+		return err_set(e, ERR_SYS, "create a file beside %s: %s",
+		    path, strerror(why));
 	}
 	mask = umask(0);
 	(void)umask(mask);

@@ -1,0 +1,360 @@
+#!/usr/bin/python3
+"""test_archive_cli.py: the commands of amber-archive but verify and export, over an archive with each kind of exchange.
+
+What is shown is compared with the records as Python opens them; exit codes and summaries with docs/FORMAT.md.
+"""
+import fcntl
+import hashlib
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import archive_kit as kit   # noqa: E402
+import cbor2                # noqa: E402
+
+TEXT = b"The quick brown fox jumps over the lazy dog.\n"
+COMMANDS = ["verify", "list", "show", "extract", "export", "stats", "prove", "check", "repair"]
+
+
+def lines(out):
+    v = [json.loads(x) for x in out.splitlines()]
+    assert v[-1]["message_type"] == "summary"
+    assert not any(x["message_type"] == "summary" for x in v[:-1])
+    return v
+
+
+def on_terminal(*args):
+    """stdout and stderr are a terminal: exit code and what it shows."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ.pop("AMBER_ARCHIVE", None)
+        os.environ["TERM"] = "xterm"
+        os.execv(kit.PROGRAM, [kit.PROGRAM, *map(str, args)])
+    out, end = b"", time.monotonic() + 60
+    while time.monotonic() < end:
+        if not select.select([fd], [], [], 1)[0]:
+            continue
+        try:
+            got = os.read(fd, 65536)
+        except OSError:
+            break
+        if not got:
+            break
+        out += got
+    os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), out
+
+
+def captures():
+    """index -> the record's capture, as Python reads it."""
+    out = {}
+    for f in X.records():
+        for n, key in X.keys.items():
+            try:
+                out[f.index] = cbor2.loads(kit.unseal(f.payload, key, X.id.name)[0])
+            except Exception:
+                continue
+    return out
+
+
+def test_help():
+    for c in COMMANDS:
+        out, said = kit.expect(0, c, "--help")
+        assert out.startswith(b"Usage: amber-archive " + c.encode()) and said == "", (c, out)
+        assert b"Exit codes" in out
+        assert max(map(len, out.splitlines())) <= 80
+        _, said = kit.expect(2, c, "--nonsense")
+        assert "--help" in said
+        out, _ = kit.run(c, "--json", "--nonsense")[1:]
+        assert lines(out)[-1]["exit_code"] == 2
+        code, out, said = kit.run(c, "-r", T + "/nowhere", "--json", *{"show": ["1"], "extract": ["1", "-o", T + "/x"],
+                                  "prove": ["1"], "check": [X.pin], "export": ["--warc"]}.get(c, []))
+        assert code == 10 and lines(out)[-1]["exit_code"] == 10, (c, code, out)
+    out, _ = kit.expect(0, "--help")
+    assert all(c.encode() in out for c in COMMANDS)
+    out, _ = kit.expect(0, "--version")
+    assert out.startswith(b"amber-archive ")
+    kit.expect(2)
+    kit.expect(2, "frobnicate")
+    out, _ = kit.expect(2, "frobnicate", "--json")
+    assert lines(out)[-1]["exit_code"] == 2
+
+
+def test_list():
+    out, said = kit.expect(0, "list", "-r", X.root)
+    assert len(out.splitlines()) == len(CAPTURES) + 1 and b"http" not in out
+    assert "file system" in said
+    out, _ = kit.expect(0, "list", "-r", X.root, "--json", env={"AMBER_ARCHIVE": "/nowhere"})
+    v = lines(out)
+    assert [x["index"] for x in v[:-1]] == sorted(CAPTURES)
+    assert not any(x["opened"] or "url" in x for x in v[:-1])
+    out, _ = kit.expect(0, "list", "--json", *X.args, env={"AMBER_ARCHIVE": X.root})
+    v = lines(out)
+    for x in v[:-1]:
+        c = CAPTURES[x["index"]]
+        assert (x["url"], x["method"], x["start_ms"], x["status"]) == (c[4], c[3], c[2], c.get(8)), x
+    assert {x["epoch"] for x in v[:-1]} == {5, 7}
+    assert v[-1]["opened"] == len(CAPTURES)
+    # A record admitted in one epoch, committed in the next one's segment.
+    assert [x["epoch"] for x in v[:-1]][-2:] == [5, 7]
+    out, _ = kit.expect(0, "list", "-r", X.root, "--json", *X.args[2:])
+    assert lines(out)[-1]["opened"] == 1
+    out, _ = kit.expect(0, "list", "-r", X.root, "--json", "3-7")
+    assert [x["index"] for x in lines(out)[:-1]] == [3, 4, 5, 6, 7]
+    for bad in ("7-3", "x", "1-", "-1x", "1-2-3"):
+        kit.expect(2, "list", "-r", X.root, bad)
+    kit.expect(1, "list", "-r", X.root, "4000")
+    # Nothing that a peer sent reaches the terminal raw.
+    code, out = on_terminal("list", "-r", X.root, *X.args)
+    assert code == 0 and b"\x07" not in out and b"\x1b[31m" not in out and b"\\u001b" in out
+
+
+def test_show():
+    for i in list(CAPTURES)[::5]:
+        out, _ = kit.expect(0, "show", "-r", X.root, i, *X.args, "--json")
+        x, c = lines(out)[0], CAPTURES[i]
+        assert x["url"] == c[4] and x["software"] == c[17] and x["ms"]["total"] == c[15][5]
+        if 5 in c:
+            assert x["request_head"].encode() == c[5]
+        assert x["response_body_bytes"] == len(c.get(10, b""))
+    i = X.index["escape"]
+    for args in (X.args, ["--record-key", X.rs[i]]):
+        out, _ = kit.expect(0, "show", "-r", X.root, i, *args)
+        assert b"\x1b" not in out and b"\x07" not in out and "\x9b" not in out.decode()
+        assert b"https://a.example/escape" in out
+    kit.expect(12, "show", "-r", X.root, i, "--record-key", X.rs[i - 1])
+    out, said = kit.expect(0, "show", "-r", X.root, i)
+    assert b"https" not in out and "--key" in said
+    kit.expect(3, "show", "-r", X.root, i, *X.args[2:])
+    out, _ = kit.expect(0, "show", "-r", X.root, 0)
+    assert b"epoch manifest" in out
+    kit.expect(1, "show", "-r", X.root, 4000)
+    kit.expect(2, "show", "-r", X.root, "x")
+    kit.expect(2, "show", "-r", X.root, i, "--record-key", X.pin)
+
+
+def extract(code, name, *args):
+    path = T + "/out"
+    if os.path.exists(path):
+        os.unlink(path)
+    got = kit.run("extract", "-r", X.root, X.index[name], *X.args, "-o", path, *args)
+    assert got[0] == code, (name, args, got)
+    left = [n for n in os.listdir(T) if n.endswith(".tmp")]
+    assert left == [], left
+    if code != 0:
+        assert not os.path.exists(path)
+        return got[2]
+    return open(path, "rb").read()
+
+
+def test_extract():
+    for name, i in X.index.items():
+        c = CAPTURES[i]
+        for key, args in ((10, []), (10, ["--response"]), (6, ["--request"]), (9, ["--head"]),
+                          (5, ["--request", "--head"])):
+            if key in c:
+                assert extract(0, name, *args) == c[key], (name, args)
+            else:
+                extract(1, name, *args)
+    for name in ("plain", "chunked", "gzip", "gzip-members", "deflate", "deflate-raw", "twice", "post"):
+        assert extract(0, name, "--decoded") == TEXT, name
+    assert "br" in extract(3, "br", "--decoded")
+    assert "damaged" in extract(1, "gzip-damaged", "--decoded")
+    assert "ends" in extract(1, "gzip-cut", "--decoded")
+    size = 3 << 20
+    assert extract(0, "bomb", "--decoded", "--max", size) == bytes(size)
+    assert "--max" in extract(1, "bomb", "--decoded", "--max", size - 1)
+    kit.expect(2, "extract", "-r", X.root, "1", "--head", "--decoded", *X.args)
+    kit.expect(2, "extract", "-r", X.root, "1", "--request", "--response", *X.args)
+    kit.expect(2, "extract", "-r", X.root, "1", "--json", *X.args)
+    kit.expect(3, "extract", "-r", X.root, "1")
+    kit.expect(1, "extract", "-r", X.root, "0", *X.args)
+    kit.expect(74, "extract", "-r", X.root, "1", *X.args, "-o", T + "/no/folder")
+    out, _ = kit.expect(0, "extract", "-r", X.root, "1", "--record-key", X.rs[1])
+    assert out == TEXT
+    out, _ = kit.expect(0, "extract", "-r", X.root, "1", *X.args, "--json", "-o", T + "/out")
+    assert lines(out)[-1]["sha256"] == hashlib.sha256(TEXT).hexdigest()
+    # A terminal gets text, and nothing else.
+    code, out = on_terminal("extract", "-r", X.root, 1, *X.args)
+    assert code == 0 and TEXT.strip() in out
+    for name in ("gzip", "escape", "latin1"):
+        code, out = on_terminal("extract", "-r", X.root, X.index[name], *X.args)
+        assert code == 2 and b"-o FILE" in out and b"\x1b" not in out and b"\x07" not in out, (name, out)
+    code, out = on_terminal("extract", "-r", X.root, X.index["bomb"], "--decoded", *X.args)
+    assert code == 2 and b"-o FILE" in out
+
+
+def test_pruned():
+    root = kit.copy(X.root, T + "/pruned")
+    path = kit.segments(root)[0]
+    i = [f for f in kit.frames(path) if f.kind == kit.RECORD][1].index
+    kit.prune(path, {i})
+    for args in (["show"], ["extract", "-o", T + "/out"]):
+        out, said = kit.expect(13, args[0], "-r", root, i, *args[1:], *X.args)
+        assert "pruned" in said
+    out, _ = kit.run("show", "-r", root, i, *X.args, "--json")[1:]
+    v = lines(out)
+    assert v[0]["pruned"] and v[-1]["exit_code"] == 13
+    out, _ = kit.expect(0, "list", "-r", root, *X.args, "--json")
+    assert [x["pruned"] for x in lines(out)[:-1]].count(True) == 1
+    # Its receipt holds; what it said is gone.
+    open(T + "/receipt", "wb").write(X.receipts[i - 1])
+    kit.expect(0, "check", "-r", root, "--pin", X.pin, T + "/receipt")
+    kit.expect(13, "check", "-r", root, "--pin", X.pin, T + "/receipt", X.rs[i])
+    out, _ = kit.expect(0, "prove", "-r", root, i)
+    assert out == X.receipts[i - 1]
+
+
+def test_receipts():
+    entries = sorted(CAPTURES)
+    for i, receipt in list(zip(entries, X.receipts))[::4]:
+        out, _ = kit.expect(0, "prove", "-r", X.root, i)
+        assert out == receipt, i
+        path = T + "/receipt"
+        kit.expect(0, "prove", "-r", X.root, i, "-o", path)
+        out, _ = kit.expect(0, "check", "-r", X.root, "--pin", X.pin, path, X.rs[i])
+        assert CAPTURES[i][4].replace('"', '\\"').encode() in out
+        kit.expect(0, "check", "--pin", X.pin, path, X.rs[i])
+        kit.expect(0, "check", "--alone", "--pin", X.pin, path, env={"AMBER_ARCHIVE": "/nowhere"})
+        kit.expect(3, "check", "-r", X.root, path)
+        other = X.rs[entries[entries.index(i) - 1]]
+        kit.expect(12, "check", "-r", X.root, "--pin", X.pin, path, other)
+    out, _ = kit.expect(0, "prove", "-r", X.root, 0, "--json")
+    v = lines(out)
+    open(path, "w").write(v[0]["receipt"])
+    out, _ = kit.expect(0, "check", "-r", X.root, "--pin", X.pin, path, "--json")
+    assert lines(out)[-1]["held"]
+    kit.expect(2, "check", path)                    # whose?
+    kit.expect(2, "check", "--pin", X.pin, T + "/none")
+    kit.expect(1, "prove", "-r", X.root, 4000)
+    kit.expect(2, "prove", "-r", X.root, "x")
+    good = X.receipts[7]
+    for bad in (b"", good[:-1], good + b"\n", good.replace(b"index ", b"index 0", 1), b"x" * 20000, good[:100]):
+        open(path, "wb").write(bad)
+        kit.expect(1, "check", "--pin", X.pin, path)
+    for at in range(0, len(good), 23):
+        open(path, "wb").write(good[:at] + bytes([good[at] ^ 1]) + good[at + 1:])
+        kit.expect(1, "check", "--pin", X.pin, path)
+    # An archive that holds another entry there, rightly signed: a rewrite.
+    root = kit.emptied(X.root, T + "/rewritten")
+    s = kit.Segment(X.id, kit.Tree(), 5).add(kit.MANIFEST, X.manifests()[0].payload)
+    for f in reversed(X.records()[:9]):
+        s.add(kit.RECORD, f.payload)
+    s.close().write(root)
+    open(path, "wb").write(X.receipts[0])
+    kit.expect(20, "check", "-r", root, "--pin", X.pin, path)
+    kit.expect(20, "verify", "-r", root, "--pin", X.pin, "--against", path)
+    # Not signed yet.
+    s = kit.Segment(X.id, kit.Tree(), 5).add(kit.MANIFEST, X.manifests()[0].payload).checkpoint()
+    s.add(kit.RECORD, X.records()[0].payload).write(root)
+    _, said = kit.expect(1, "prove", "-r", root, 1)
+    assert "no checkpoint" in said
+
+
+def test_stats():
+    size = sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(X.root) for f in fs)
+    payloads = sum(len(f.payload) for f in X.records())
+    maps = sum(len(cbor2.dumps(c)) for c in CAPTURES.values())
+    out, _ = kit.expect(0, "stats", "-r", X.root, "--json", *X.args)
+    s = lines(out)[-1]
+    assert s["records"] == len(CAPTURES) and s["entries"] == len(CAPTURES) + 2
+    assert s["disk_bytes"] == size and s["record_bytes"] == payloads, (s, size, payloads)
+    assert abs(s["overhead"] - (size / payloads - 1)) < 1e-9
+    assert s["capture_bytes"] == maps and abs(s["amplification"] - size / maps) < 1e-9
+    assert s["body_bytes"] == sum(len(c.get(6, b"")) + len(c.get(10, b"")) for c in CAPTURES.values())
+    assert [e["epoch"] for e in s["epochs"]] == [5, 7]
+    assert sum(e["records"] for e in s["epochs"]) == s["records"]
+    assert all(e["hashes"] == 20 and e["algorithm"] == "rx/0" for e in s["epochs"])
+    out, _ = kit.expect(0, "stats", "-r", X.root, "--json")
+    assert "capture_bytes" not in lines(out)[-1]
+    out, _ = kit.expect(0, "stats", "-r", X.root, "--rate", "10")
+    assert b"20 rx/0 hashes, 2 s" in out or b"20 rx/0 hashes, 2.0 s" in out, out
+    kit.expect(2, "stats", "-r", X.root, "--rate", "0")
+
+
+def tree_of(root):
+    return {os.path.relpath(os.path.join(d, f), root): open(os.path.join(d, f), "rb").read()
+            for d, _, fs in os.walk(root) for f in fs}
+
+
+def test_repair():
+    root = kit.copy(X.root, T + "/repair")
+    path = kit.segments(root)[-1]
+    fs = kit.frames(path)
+    data = open(path, "rb").read()
+    last = [f for f in fs if f.kind == kit.CHECKPOINT][-1]
+    torn = kit.frame(kit.first_of(path), kit.RECORD, last.index, fs[-3].payload)[:777]
+    open(path, "wb").write(data[:last.end] + torn)
+    # While a writer has it: hands off.
+    with open(root + "/LOCK", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        out, _ = kit.run("repair", "-r", root, "--json")[1:]
+        assert lines(out)[-1]["exit_code"] == 11
+        kit.expect(0, "verify", "-r", root, "--pin", X.pin)     # readers need no lock
+    out, _ = kit.expect(0, "repair", "-r", root, "--pin", X.pin, "--json")
+    s = lines(out)[-1]
+    assert s["repaired"] and s["quarantined_bytes"] == len(torn), s
+    kept = [os.path.join(root, "quarantine", n) for n in os.listdir(root + "/quarantine")]
+    assert [open(p, "rb").read() for p in kept] == [torn]
+    out, _ = kit.expect(0, "verify", "-r", root, "--pin", X.pin, *X.args, "--json")
+    assert lines(out)[-1]["opened"] == len(CAPTURES)
+    # Whole entries that nobody signed stay.
+    root = kit.copy(X.root, T + "/repair2")
+    open(path.replace("repair", "repair2"), "wb").write(data[:fs[-3].end])
+    before = [f for f in fs if f.kind == kit.CHECKPOINT][-2]
+    open(root + "/checkpoint", "wb").write(before.payload)
+    out, _ = kit.expect(0, "repair", "-r", root, "--json")
+    s = lines(out)[-1]
+    assert s["unsigned_entries"] == 1 and s["size"] == last.index and s["checked"] == before.index, s
+    out, _ = kit.expect(0, "verify", "-r", root, "--pin", X.pin, *X.args, "--json")
+    assert lines(out)[-1]["unsigned_entries"] == 1 and lines(out)[-1]["opened"] == len(CAPTURES)
+    # Signed and damaged: nothing is touched.
+    root = kit.copy(X.root, T + "/repair3")
+    kit.flip(kit.segments(root)[-1], fs[-3].offset + 300, 1)
+    os.truncate(kit.segments(root)[-1], fs[-1].offset)
+    had = tree_of(root)
+    _, said = kit.expect(1, "repair", "-r", root)
+    assert "copy" in said
+    now = tree_of(root)
+    assert {k: v for k, v in now.items() if k != "LOCK"} == {k: v for k, v in had.items() if k != "LOCK"}
+    # Against a checkpoint that it does not reach.
+    open(T + "/cp", "wb").write(X.id.checkpoint(4000, b"\0" * 32))
+    root = kit.copy(X.root, T + "/repair4")
+    kit.expect(1, "repair", "-r", root, "--against", T + "/cp")
+    kit.expect(2, "repair", "-r", root, "--against", T + "/none")
+
+
+def test_interrupt():
+    """Asked to stop: 130, with a summary."""
+    root = kit.copy(X.root, T + "/interrupt")
+    os.unlink(root + "/checkpoint")
+    os.mkfifo(root + "/checkpoint")         # it waits there
+    p = subprocess.Popen([kit.PROGRAM, "verify", "-r", root, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with open("/proc/%d/status" % p.pid) as f:
+            caught = int([x for x in f if x.startswith("SigCgt")][0].split()[1], 16)
+        if caught >> signal.SIGINT - 1 & 1:
+            break
+        time.sleep(0.01)
+    time.sleep(0.2)
+    p.send_signal(signal.SIGINT)
+    out, _ = p.communicate(timeout=60)
+    assert p.returncode == 130 and lines(out)[-1]["exit_code"] == 130, (p.returncode, out)
+
+
+with tempfile.TemporaryDirectory() as T:
+    X = kit.Exchanges(T)
+    CAPTURES = captures()
+    assert len(CAPTURES) == len(X.records())
+    for name, test in sorted(globals().copy().items()):
+        if name.startswith("test_"):
+            test()
+            print("ok", name)
