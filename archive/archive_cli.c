@@ -47,7 +47,8 @@ static const char keys_help[] =
     "  -k, --key FILE   an epoch's key, as amber-timelock solve writes it;\n"
     "                   may be given again\n"
     "      --epoch-key N=FILE\n"
-    "                   the same, and it must be the key of epoch N\n";
+    "                   the same, and it must be the key of epoch N; --key\n"
+    "                   N=FILE says so too\n";
 
 static const char codes_help[] =
     "\n"
@@ -290,7 +291,11 @@ take_option(struct archive_cli *cli, void *arg, int c, const char *value,
 		return err_set(e, ERR_ARG, "see above");
 	}
 	if ((cli->spec->flags & ARCHIVE_CLI_KEYS) != 0 && c == 'k')
-		return keyring_add(cli->keys, value, e);
+		/* "N=FILE" too; a file of such a name is "./N=FILE". */
+		return value[0] >= '0' && value[0] <= '9' &&
+			value[strspn(value, "0123456789")] == '=' ?
+		    keyring_add_numbered(cli->keys, value, e) :
+		    keyring_add(cli->keys, value, e);
 	if ((cli->spec->flags & ARCHIVE_CLI_KEYS) != 0 && c == OPT_EPOCH_KEY)
 		return keyring_add_numbered(cli->keys, value, e);
 	return cli->spec->on_option(cli, arg, c, value, e);

@@ -2,12 +2,14 @@
  * make_exchanges.c - writes an archive with one exchange of each kind, for
  * tests of what readers make of them.
  *
- *	make_exchanges DIR
+ *	make_exchanges DIR [ROUNDS [BYTES]]
  *
- * DIR must not exist.  Beside it: DIR.identity (the log's private key, so
- * that tests can sign what never was), DIR.identity.vkey, DIR.keys ("number
- * hex-key" a line), DIR.rs ("index name base64url-key" a line) and
- * DIR.receipts (one receipt a record, each followed by a line of "=").
+ * ROUNDS repeats the first epoch's rows, BYTES adds a record with a body of
+ * that size to each round.  DIR must not exist.  Beside it: DIR.identity (the
+ * log's private key, so that tests can sign what never was),
+ * DIR.identity.vkey, DIR.keys ("number hex-key" a line), DIR.rs ("index name
+ * base64url-key" a line) and DIR.receipts (one receipt a record, each
+ * followed by a line of "=").
  */
 #include <err.h>
 #include <sodium.h>
@@ -23,6 +25,7 @@
 #include "base/err.h"
 #include "base/identity.h"
 #include "base/secret.h"
+#include "base/units.h"
 #include "tests/archive/sample.h"
 
 enum { BOMB = 3 << 20, SQUEEZED_MAX = 64 << 10 };
@@ -335,6 +338,29 @@ append(struct maker *m, const struct sample_epoch *ep, const struct row *row,
 	commit_entry_free(&en);
 }
 
+/* A body too large for what a commit's rows are made of. */
+static void
+append_large(struct maker *m, const struct sample_epoch *ep, size_t n)
+{
+	const char *origin = identity_vkey(m->id)->name;
+	struct commit_entry en, *v = &en;
+	struct err e = ERR_INIT;
+
+	sample_entry(&en, ep, origin, commit_size(m->c), n);
+	must(commit_batch(m->c, &v, 1, &e), &e);
+	commit_entry_free(&en);
+}
+
+static size_t
+number(const char *s, uint64_t max)
+{
+	struct err e = ERR_INIT;
+	uint64_t v;
+
+	must(units_parse_uint(s, 1, max, &v, &e), &e);
+	return (size_t)v;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -344,11 +370,15 @@ main(int argc, char **argv)
 	struct layout *l = NULL;
 	struct signer *s = NULL;
 	struct err e = ERR_INIT;
-	size_t n = sizeof(rows) / sizeof(rows[0]);
+	size_t n = sizeof(rows) / sizeof(rows[0]), rounds = 1, large = 0;
 	char path[4096];
 
-	if (argc != 2)
-		errx(2, "usage: make_exchanges DIR");
+	if (argc < 2 || argc > 4)
+		errx(2, "usage: make_exchanges DIR [ROUNDS [BYTES]]");
+	if (argc > 2)
+		rounds = number(argv[2], 100000);
+	if (argc > 3)
+		large = number(argv[3], CAPTURE_MAX / 2);
 	must(secret_init(&e), &e);
 	snprintf(path, sizeof(path), "%s.identity", argv[1]);
 	must(identity_create(path, "relay.example/log", &e), &e);
@@ -365,8 +395,12 @@ main(int argc, char **argv)
 	o.recovery.signer = s;
 	must(commit_new(&m.c, l, &o, NULL, &e), &e);
 	begin_epoch(&m, &one, 5);
-	for (size_t i = 0; i < n; i++)
-		append(&m, &one, &rows[i], i);
+	for (size_t k = 0; k < rounds; k++) {
+		for (size_t i = 0; i < n; i++)
+			append(&m, &one, &rows[i], i);
+		if (large > 0)
+			append_large(&m, &one, large);
+	}
 	/* The next epoch; a record admitted before commits in it. */
 	begin_epoch(&m, &two, 7);
 	append(&m, &one, &rows[0], n);

@@ -426,6 +426,8 @@ def test_ends():
     kit.expect(12, "verify", "-r", X.root, "--epoch-key", "7=" + key5)
     kit.expect(12, "verify", "-r", X.root, "--epoch-key", "9=" + key5)
     kit.expect(0, "verify", "-r", X.root, "--pin", X.pin, "--epoch-key", "5=" + key5)
+    kit.expect(0, "verify", "-r", X.root, "--pin", X.pin, "--key", "5=" + key5)
+    kit.expect(12, "verify", "-r", X.root, "--pin", X.pin, "--key", "7=" + key5)
     open(T + "/wrong", "w").write("00" * 32 + "\n")
     kit.expect(12, "verify", "-r", X.root, "--key", T + "/wrong")
     for text in ("", "x" * 64 + "\n", "00" * 31 + "\n", "00" * 33 + "\n", "00" * 32 + "\n\n", "00" * 32 + " \n", "0" * 9999):

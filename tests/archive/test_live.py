@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""test_live.py [long]: an archive verified while it is written: what is not there yet is a tail, never an error.
+
+With "long" also the memory that verification takes: below 64 MiB however many records there are, records
+of 10 MiB among them.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import archive_kit as kit   # noqa: E402
+
+LONG = sys.argv[1:] == ["long"]
+LIMIT_KIB = 64 << 10
+
+
+def summary(out):
+    return json.loads(out.splitlines()[-1])
+
+
+def live():
+    root, sizes, looks = T + "/live", [], 0
+    rounds = 30 if LONG else 4
+    writer = subprocess.Popen([kit.TESTS + "/make_exchanges", root, str(rounds)])
+    pin = root + "/log.vkey"
+    end = time.monotonic() + 300
+    while not os.path.exists(root + "/FORMAT") and time.monotonic() < end:
+        time.sleep(0.005)
+    while writer.poll() is None and time.monotonic() < end:
+        args = ["--quick"] if looks % 4 == 3 else []
+        s = summary(kit.expect(0, "verify", "-r", root, "--pin", pin, "--json", *args)[0])
+        kit.expect(0, "list", "-r", root, "--json")
+        kit.expect(0, "stats", "-r", root, "--json")
+        assert s["size"] >= s["checked"] >= (sizes[-1] if sizes else 0), s
+        sizes.append(s["size"])
+        # What it holds now it holds for ever: kept, and compared next time.
+        if os.path.exists(root + "/checkpoint"):
+            shutil.copy(root + "/checkpoint", T + "/kept")
+            kit.expect(0, "verify", "-r", root, "--pin", pin, "--against", T + "/kept")
+        looks += 1
+    assert writer.wait(60) == 0
+    s = summary(kit.expect(0, "verify", "-r", root, "--pin", pin, "--json", "--against", T + "/kept")[0])
+    assert s["unsigned_entries"] == 0 and s["tail_bytes"] == 0 and s["size"] >= sizes[-1]
+    assert len(set(sizes)) > 1, sizes
+    print("looks while it was written: %d, sizes %d to %d" % (looks, sizes[0], s["size"]))
+
+
+def memory():
+    small, large = T + "/small", T + "/large"
+    for path, rounds in ((small, 1), (large, 60)):
+        subprocess.run([kit.TESTS + "/make_exchanges", path, str(rounds), "11000000"], check=True, timeout=3000)
+    got = {}
+    for path in (small, large):
+        keys = []
+        for line in open(path + ".keys"):
+            n, key = line.split()
+            open("%s.key%s" % (path, n), "w").write(key + "\n")
+            keys += ["--key", "%s.key%s" % (path, n)]
+        for extra in ([], keys):
+            p = subprocess.Popen([kit.PROGRAM, "verify", "-r", path, "--pin", path + "/log.vkey", *extra],
+                                 stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(p.pid, 0)
+            assert status == 0, (path, status)
+            got[path, bool(extra)] = usage.ru_maxrss
+    print("peak KiB:", {(os.path.basename(k[0]), k[1]): v for k, v in got.items()})
+    assert all(v < LIMIT_KIB for v in got.values()), got
+
+
+with tempfile.TemporaryDirectory() as T:
+    live()
+    if LONG and not os.environ.get("AMBER_SANITIZE"):
+        memory()
