@@ -142,7 +142,7 @@ take(struct archive_cli *cli, struct stats *s, struct skim *skim,
     struct skim_entry *en, struct err *e)
 {
 	const struct epochs_row *known;
-	struct epoch_stats *row;
+	struct epoch_stats *row = NULL;
 	uint64_t number = en->epoch;
 	int r;
 
