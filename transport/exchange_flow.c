@@ -1,5 +1,6 @@
 /*
- * exchange_flow.c - see exchange_flow.h.
+ * exchange_flow.c - see exchange_flow.h: the stream, and what is sent.  What
+ * comes back is exchange_flow_answer.c's.
  *
  * An exchange is active from its first sending to its first answer.  Those
  * from c on have records; an answered one keeps its record until all before
@@ -11,60 +12,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "transport/exchange_answer.h"
-#include "transport/exchange_core.h"
-#include "transport/exchange_flow.h"
-#include "transport/exchange_order.h"
-#include "transport/exchange_ring.h"
-#include "transport/exchange_slice.h"
-
-enum {
-	POLLS_IDLE = 2,
-	MS = 1000,			/* in microseconds */
-	GAP_US = 500 * MS,		/* or twice the round trip */
-	LATE_US = 2000 * MS,		/* or four times */
-	BACKOFF_US = 100 * MS,
-	BACKOFF_MAX_US = 5000 * MS,
-	PING_US = 20 * 1000 * MS,	/* well below the relay's 60 s */
-	FINISH_LATE_US = 2000 * MS,
-	BUFFER_MAX = EXCHANGE_POLLS_MAX * EXCHANGE_SLICE_MAX,
-};
-
-enum flight_state { FLIGHT_NONE, FLIGHT_ACTIVE, FLIGHT_DONE };
-
-struct flight {
-	enum flight_state state;
-	bool		is_poll, has_end, has_kill;
-	bool		is_due;		/* no copy lives: send at due_us */
-	bool		is_fresh;	/* the next copy's connection */
-	bool		was_asked;	/* while bytes waited for it */
-	unsigned	sent, copies, losses;
-	uint32_t	len;		/* upload u..u + len */
-	uint64_t	n, u;
-	uint64_t	first_us, last_us, due_us;
-};
-
-struct exchange_flow {
-	struct exchange_flow_opts o;
-	struct exchange_client_stats stats;
-	struct exchange_query	query;		/* the last one given */
-	struct exchange_ring	up;
-	struct exchange_order	down;
-	struct flight		flights[EXCHANGE_WINDOW];
-	struct flight		extra;		/* a ping, or the finish */
-	enum exchange_fault	fault;
-	unsigned		active, polls;	/* exchanges */
-	bool			is_open, is_over, is_finishing;
-	bool			has_end, sent_end;	/* of the upload */
-	uint64_t		c, next_n;
-	uint64_t		sent_to;	/* upload cut up to here */
-	uint64_t		up_high;	/* answered upload, + 1 */
-	uint64_t		produced;	/* the relay has this much */
-	uint64_t		hole_us;	/* since when; 0: none */
-	uint64_t		stuck_us;	/* upload again then; 0: no */
-	uint64_t		stuck_wait_us;
-	uint64_t		progress_us, last_us;
-};
+#include "transport/exchange_flow_private.h"
 
 int
 exchange_flow_new(struct exchange_flow **out,
@@ -169,49 +117,31 @@ exchange_flow_fault(const struct exchange_flow *f)
 /* ---- times ---- */
 
 static uint64_t
-max64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t
-min64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t
 gap_us(const struct exchange_flow *f)
 {
-	return max64(GAP_US, UINT64_C(2) * f->stats.rtt_us);
-}
-
-static bool
-has_upload(const struct flight *x)
-{
-	return x->len > 0 || x->has_end;
+	return flow_max(GAP_US, UINT64_C(2) * f->stats.rtt_us);
 }
 
 /* When a gap calls for one more copy of x; UINT64_MAX: it does not. */
 static uint64_t
-gap_at(const struct exchange_flow *f, const struct flight *x)
+gap_at(const struct exchange_flow *f, const struct exchange_flight *x)
 {
 	const uint64_t gap = gap_us(f);
 
 	if (x->copies == 0 || x->copies >= EXCHANGE_COPIES_MAX)
 		return UINT64_MAX;
-	if (has_upload(x) && x->n < f->up_high)
+	if (flow_has_upload(x) && x->n < f->up_high)
 		return x->last_us + gap;
 	if (f->hole_us == 0)
 		return UINT64_MAX;
-	return max64(x->last_us, f->hole_us) + gap;
+	return flow_max(x->last_us, f->hole_us) + gap;
 }
 
 uint64_t
 exchange_flow_due_us(const struct exchange_flow *f)
 {
 	uint64_t due = UINT64_MAX, n;
-	const struct flight *x;
+	const struct exchange_flight *x;
 
 	if (f->is_over || f->fault != EXCHANGE_FAULT_NONE)
 		return UINT64_MAX;
@@ -223,15 +153,15 @@ exchange_flow_due_us(const struct exchange_flow *f)
 		x = &f->flights[n % EXCHANGE_WINDOW];
 		if (x->state != FLIGHT_ACTIVE)
 			continue;
-		due = min64(due, x->is_due ? x->due_us : gap_at(f, x));
+		due = flow_min(due, x->is_due ? x->due_us : gap_at(f, x));
 	}
 	if (f->stuck_us != 0)
-		due = min64(due, f->stuck_us);
+		due = flow_min(due, f->stuck_us);
 	if (f->active > 0)
-		due = min64(due, f->progress_us +
+		due = flow_min(due, f->progress_us +
 		    (uint64_t)f->o.give_up_ms * MS);
 	else if (f->is_open && f->extra.state == FLIGHT_NONE)
-		due = min64(due, f->last_us + PING_US);
+		due = flow_min(due, f->last_us + PING_US);
 	return due;
 }
 
@@ -246,14 +176,14 @@ exchange_flow_is_hopeless(const struct exchange_flow *f, uint64_t now_us)
 
 /* Fills out with a copy of x. */
 static void
-flow_send(struct exchange_flow *f, struct flight *x, uint64_t now,
+flow_send(struct exchange_flow *f, struct exchange_flight *x, uint64_t now,
     struct exchange_request *out)
 {
 	struct exchange_query *q = &f->query;
-	const uint64_t to = x->u + x->len, from = max64(x->u, f->up.from);
+	const uint64_t to = x->u + x->len, from = flow_max(x->u, f->up.from);
 
 	q->n = x->n;
-	q->c = min64(f->c, x->n);
+	q->c = flow_min(f->c, x->n);
 	/* what was accepted meanwhile is not at hand any more, nor needed */
 	q->has_data = x->len > 0 && from < to;
 	q->u = from;
@@ -269,7 +199,7 @@ flow_send(struct exchange_flow *f, struct flight *x, uint64_t now,
 	out->n = x->n;
 	out->query = q;
 	out->is_fresh = x->is_fresh;
-	out->late_us = now + max64(LATE_US, UINT64_C(4) * f->stats.rtt_us);
+	out->late_us = now + flow_max(LATE_US, UINT64_C(4) * f->stats.rtt_us);
 	if (x->is_poll)
 		out->late_us += (uint64_t)q->wait_ms * MS;
 	x->is_due = x->is_fresh = false;
@@ -282,10 +212,10 @@ flow_send(struct exchange_flow *f, struct flight *x, uint64_t now,
 }
 
 /* The record of a new exchange; NULL: the numbers are used up. */
-static struct flight *
+static struct exchange_flight *
 flow_begin(struct exchange_flow *f, uint64_t now)
 {
-	struct flight *x;
+	struct exchange_flight *x;
 
 	if (f->next_n >= f->c + EXCHANGE_WINDOW)
 		return NULL;
@@ -300,20 +230,20 @@ flow_begin(struct exchange_flow *f, uint64_t now)
 }
 
 /* Something of the upload that was not sent yet. */
-static struct flight *
+static struct exchange_flight *
 flow_begin_upload(struct exchange_flow *f, uint64_t now)
 {
 	const uint64_t left = f->up.to - f->sent_to;
 	const bool ends = f->has_end && !f->sent_end &&
 	    left <= EXCHANGE_DATA_MAX;
-	struct flight *x;
+	struct exchange_flight *x;
 
 	if ((left == 0 && !ends) || f->down.has_end ||
 	    (f->o.uploads > 0 && f->active - f->polls >= f->o.uploads) ||
 	    (x = flow_begin(f, now)) == NULL)
 		return NULL;
 	x->u = f->sent_to;
-	x->len = (uint32_t)min64(left, EXCHANGE_DATA_MAX);
+	x->len = (uint32_t)flow_min(left, EXCHANGE_DATA_MAX);
 	x->has_end = ends;
 	x->was_asked = true;
 	f->sent_to += x->len;
@@ -321,17 +251,17 @@ flow_begin_upload(struct exchange_flow *f, uint64_t now)
 	return x;
 }
 
-static struct flight *
+static struct exchange_flight *
 flow_begin_poll(struct exchange_flow *f, uint64_t now)
 {
 	const uint64_t waits = f->produced > f->down.got ?
 	    f->produced - f->down.got : 0;
 	const uint64_t held = f->down.got - f->down.read;
 	uint64_t want = f->o.window;
-	struct flight *x;
+	struct exchange_flight *x;
 
 	if (want == 0)
-		want = min64(EXCHANGE_POLLS_MAX, max64(POLLS_IDLE,
+		want = flow_min(EXCHANGE_POLLS_MAX, flow_max(POLLS_IDLE,
 		    (waits + EXCHANGE_SLICE_MAX - 1) / EXCHANGE_SLICE_MAX));
 	if (f->polls >= want || f->down.has_end ||
 	    held + (uint64_t)(f->polls + 1) * EXCHANGE_SLICE_MAX >
@@ -344,10 +274,10 @@ flow_begin_poll(struct exchange_flow *f, uint64_t now)
 }
 
 /* What is to be sent again, if anything. */
-static struct flight *
+static struct exchange_flight *
 flow_pick_repeat(struct exchange_flow *f, uint64_t now)
 {
-	struct flight *x, *best = NULL;
+	struct exchange_flight *x, *best = NULL;
 	uint64_t n;
 
 	for (n = f->c; n < f->next_n; n++) {
@@ -370,10 +300,10 @@ flow_pick_repeat(struct exchange_flow *f, uint64_t now)
 }
 
 /* The exchange that ends the session, once. */
-static struct flight *
+static struct exchange_flight *
 flow_pick_finish(struct exchange_flow *f, uint64_t now)
 {
-	struct flight *x = &f->extra;
+	struct exchange_flight *x = &f->extra;
 
 	if (x->state == FLIGHT_ACTIVE)
 		return x->is_due && now >= x->due_us ? x : NULL;
@@ -388,10 +318,10 @@ flow_pick_finish(struct exchange_flow *f, uint64_t now)
 
 /* A sign of life while nothing else is asked: a repeat of what was answered
  * takes no slice, and its answer is not looked at. */
-static struct flight *
+static struct exchange_flight *
 flow_pick_ping(struct exchange_flow *f, uint64_t now)
 {
-	struct flight *x = &f->extra;
+	struct exchange_flight *x = &f->extra;
 
 	if (x->state == FLIGHT_ACTIVE)
 		return x->is_due && now >= x->due_us ? x : NULL;
@@ -407,7 +337,7 @@ bool
 exchange_flow_next(struct exchange_flow *f, uint64_t now_us,
     struct exchange_request *out)
 {
-	struct flight *x;
+	struct exchange_flight *x;
 
 	if (f->is_over || f->fault != EXCHANGE_FAULT_NONE)
 		return false;
@@ -417,7 +347,7 @@ exchange_flow_next(struct exchange_flow *f, uint64_t now_us,
 		if (f->stuck_us != 0 && now_us >= f->stuck_us) {
 			f->sent_to = f->up.from;
 			f->stuck_us = 0;
-			f->stuck_wait_us = min64(f->stuck_wait_us * 2,
+			f->stuck_wait_us = flow_min(f->stuck_wait_us * 2,
 			    BACKOFF_MAX_US);
 		}
 		if (f->is_open || f->active == 0)
@@ -432,205 +362,10 @@ exchange_flow_next(struct exchange_flow *f, uint64_t now_us,
 	return true;
 }
 
-/* ---- what comes back ---- */
-
-/* The record of n's exchange while it is active, or NULL. */
-static struct flight *
-flow_find(struct exchange_flow *f, uint64_t n)
-{
-	struct flight *x = &f->extra;
-
-	if (x->state == FLIGHT_ACTIVE && x->n == n)
-		return x;
-	if (n < f->c || n >= f->next_n)
-		return NULL;
-	x = &f->flights[n % EXCHANGE_WINDOW];
-	return x->state == FLIGHT_ACTIVE ? x : NULL;
-}
-
-void
-exchange_flow_lost(struct exchange_flow *f, uint64_t n,
-    enum exchange_loss how, uint64_t now_us)
-{
-	struct flight *x = flow_find(f, n);
-	uint64_t wait = 0;
-
-	if (how == EXCHANGE_LOSS_FOREIGN)
-		f->stats.foreign++;
-	if (x == NULL || x->copies == 0 || --x->copies > 0)
-		return;
-	if (how != EXCHANGE_LOSS_RACE) {
-		wait = (uint64_t)BACKOFF_US << min64(x->losses, 6);
-		x->losses++;
-	}
-	x->is_due = x->is_fresh = true;
-	x->due_us = now_us + min64(wait, BACKOFF_MAX_US);
-}
-
-static int
-flow_fail(struct exchange_flow *f, enum exchange_fault fault, struct err *e,
-    int code, const char *text)
-{
-	f->fault = fault;
-	return err_set(e, code, "relay: %s", text);
-}
-
-static int
-flow_refused(struct exchange_flow *f, uint64_t n,
-    const struct exchange_answer *a, uint64_t now, struct err *e)
-{
-	switch (a->status) {
-	case 404:
-	case 410:
-		if (f->is_finishing || exchange_order_is_complete(&f->down)) {
-			f->is_over = true;
-			return 0;
-		}
-		return flow_fail(f, EXCHANGE_FAULT_GONE, e, ERR_PEER,
-		    "the session is over: it was idle for too long, or the "
-		    "relay was restarted; start again");
-	case 503:
-		f->stats.retry_after_s = a->retry_after_s;
-		if (!f->is_open)
-			return flow_fail(f, EXCHANGE_FAULT_REFUSED, e,
-			    ERR_LIMIT, "all its sessions are in use; try "
-			    "again later");
-		exchange_flow_lost(f, n, EXCHANGE_LOSS_BROKEN, now);
-		return 0;
-	case 409:
-		return flow_fail(f, EXCHANGE_FAULT_CONFLICT, e, ERR_CORRUPT,
-		    "something on the way changed what was uploaded");
-	default:
-		return flow_fail(f, EXCHANGE_FAULT_PROTOCOL, e, ERR_PEER,
-		    "it does not understand our exchanges; do versions and "
-		    "URL fit?");
-	}
-}
-
-/* Bytes up to a->u were accepted. */
-static int
-flow_accepted(struct exchange_flow *f, const struct exchange_answer *a,
-    uint64_t now, struct err *e)
-{
-	const struct flight *x;
-	uint64_t n;
-
-	if (a->u > f->up.to)
-		return flow_fail(f, EXCHANGE_FAULT_PROTOCOL, e, ERR_PEER,
-		    "it accepted bytes that were never sent");
-	if (a->u > f->up.from) {
-		exchange_ring_drop(&f->up, a->u);
-		f->stuck_us = 0;
-		f->stuck_wait_us = BACKOFF_US;
-		f->sent_to = max64(f->sent_to, a->u);
-	}
-	if (f->sent_to == f->up.from || f->stuck_us != 0)
-		return 0;
-	/* is somebody under way with the next byte wanted?  If not, it was
-	 * refused: the stream's owner over there has no room */
-	for (n = f->c; n < f->next_n; n++) {
-		x = &f->flights[n % EXCHANGE_WINDOW];
-		if (x->state == FLIGHT_ACTIVE && x->u <= f->up.from &&
-		    f->up.from < x->u + x->len)
-			return 0;
-	}
-	f->stuck_us = now + f->stuck_wait_us;
-	return 0;
-}
-
-static void
-flow_count(struct exchange_flow *f, const struct flight *x,
-    const struct exchange_answer *a, uint64_t now)
-{
-	const uint64_t us = now - x->first_us;
-
-	if (a->l > 0 || (a->has_end && !f->down.has_end))
-		f->stats.slices++;
-	else if (x->is_poll)
-		f->stats.empty_polls++;
-	if (has_upload(x))
-		f->stats.uploads++;
-	if (x->sent > 1 || !x->was_asked)
-		return;		/* whose answer, and how long it waited? */
-	if (f->stats.rtt_us == 0)
-		f->stats.rtt_us = (uint32_t)min64(us, UINT32_MAX);
-	else
-		f->stats.rtt_us = (uint32_t)((UINT64_C(7) * f->stats.rtt_us +
-		    min64(us, UINT32_MAX)) / 8);
-}
-
-/* The first answer to x. */
-static void
-flow_done(struct exchange_flow *f, struct flight *x, uint64_t now)
-{
-	x->state = FLIGHT_DONE;
-	f->active--;
-	f->polls -= x->is_poll;
-	if (has_upload(x))
-		f->up_high = max64(f->up_high, x->n + 1);
-	f->is_open = true;
-	f->progress_us = now;
-	while (f->c < f->next_n) {
-		x = &f->flights[f->c % EXCHANGE_WINDOW];
-		if (x->state != FLIGHT_DONE)
-			break;
-		x->state = FLIGHT_NONE;
-		f->c++;
-	}
-}
-
-/* The slice, the end, and what they leave open. */
-static int
-flow_take(struct exchange_flow *f, const struct exchange_answer *a,
-    uint64_t now, struct err *e)
-{
-	const uint64_t whole = f->down.whole;
-	int r = 0;
-
-	if (a->l > 0)
-		r = exchange_order_add(&f->down, a->o, a->slice, e);
-	if (r == 0 && a->has_end)
-		r = exchange_order_end(&f->down, a->o + a->l, e);
-	if (r != 0) {
-		f->fault = r == ERR_NOMEM ? EXCHANGE_FAULT_RESOURCE :
-		    EXCHANGE_FAULT_PROTOCOL;
-		return r;
-	}
-	f->produced = max64(f->produced, a->o + a->l + a->q);
-	if (!exchange_order_has_hole(&f->down))
-		f->hole_us = 0;
-	else if (f->hole_us == 0 || f->down.whole > whole)
-		f->hole_us = now;
-	return 0;
-}
-
-int
-exchange_flow_answer(struct exchange_flow *f, uint64_t n,
-    const struct exchange_answer *a, uint64_t now_us, struct err *e)
-{
-	struct flight *x = flow_find(f, n);
-	int r;
-
-	if (x == NULL || f->is_over || f->fault != EXCHANGE_FAULT_NONE)
-		return 0;		/* a copy's, after the first one's */
-	if (a->status != 200)
-		return flow_refused(f, n, a, now_us, e);
-	if (x == &f->extra) {
-		x->state = FLIGHT_NONE;
-		f->is_over = f->is_finishing;
-		return 0;
-	}
-	flow_count(f, x, a, now_us);
-	flow_done(f, x, now_us);
-	if ((r = flow_take(f, a, now_us, e)) != 0)
-		return r;
-	return flow_accepted(f, a, now_us, e);
-}
-
 uint64_t
 exchange_flow_asked_us(const struct exchange_flow *f, uint64_t n)
 {
-	const struct flight *x = &f->flights[n % EXCHANGE_WINDOW];
+	const struct exchange_flight *x = &f->flights[n % EXCHANGE_WINDOW];
 
 	return n >= f->c && n < f->next_n && x->state == FLIGHT_ACTIVE &&
 	    x->was_asked && x->sent == 1 ? x->first_us : 0;

@@ -54,8 +54,11 @@ parse_label(struct url *u, const char *p, size_t n, uint16_t port)
 		if (strchr("abcdefghijklmnopqrstuvwxyz0123456789-",
 		    p[i] | 0x20) == NULL || p[i] == '\0')
 			return false;
-	if (strspn(p, "0123456789") >= len)
-		return false;		/* a number is no name */
+	/* a number is no name, and resolvers take it for an address */
+	if (strspn(p, "0123456789") >= len || (len >= 2 && p[0] == '0' &&
+	    (p[1] | 0x20) == 'x' &&
+	    strspn(p + 2, "0123456789abcdefABCDEF") >= len - 2))
+		return false;
 	if (colon != NULL) {
 		char text[8];
 

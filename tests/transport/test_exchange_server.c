@@ -3,6 +3,7 @@
  * sockets: methods, caps, time-outs, ends of file, keep-alive.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -510,6 +511,34 @@ test_stalled(void **state)
 	close(fd);
 }
 
+/* What http_listener.h says an idle connection takes. */
+static void
+test_memory(void **state)
+{
+	struct server *s = *state;
+	struct mallinfo2 before, after;
+	size_t each, i;
+	int fd[200];
+
+	exchange_net_open(&s->net);
+	fd[0] = exchange_net_dial(s->net.port);
+	put(fd[0], GET("/healthz"));
+	free(read_one(s, fd[0]));
+	before = mallinfo2();
+	for (i = 1; i < TEST_COUNT(fd); i++) {
+		fd[i] = exchange_net_dial(s->net.port);
+		put(fd[i], GET("/healthz"));
+		free(read_one(s, fd[i]));
+	}
+	after = mallinfo2();
+	each = (after.uordblks - before.uordblks) / (TEST_COUNT(fd) - 1);
+	print_message("an idle connection: %zu bytes\n", each);
+	if (!TEST_ASAN && !TEST_TSAN)	/* their allocators do not tell */
+		assert_in_range(each, 200, 2048);
+	for (i = 0; i < TEST_COUNT(fd); i++)
+		close(fd[i]);
+}
+
 static rlim_t
 set_files(rlim_t n)
 {
@@ -629,6 +658,7 @@ main(void)
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_caps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stalled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_emfile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_drain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bind, setup, teardown),
