@@ -372,6 +372,36 @@ test_copies(void **state)
 		close(fd[i]);
 }
 
+/* An upload 32 numbers ahead of a waiting poll ends its wait, so that c, and
+ * with it the numbers for uploads, can go on.  31 do not. */
+static void
+test_held_back(void **state)
+{
+	struct server *s = *state;
+	char text[128], *answer;
+	int poll_fd, fd;
+	unsigned n;
+
+	exchange_net_open(&s->net);
+	poll_fd = exchange_net_dial(s->net.port);
+	fd = exchange_net_dial(s->net.port);
+	put(fd, GET("/x1/" ID "/0?c=0&u=0&d=QQ"));
+	free(read_one(s, fd));
+	put(poll_fd, GET("/x1/" ID "/1?c=1&w=25000"));
+	for (n = 2; n <= 33; n++) {
+		assert_false(is_ready(s, poll_fd, 5));
+		(void)snprintf(text, sizeof(text), "GET /x1/" ID
+		    "/%u?c=1&u=0&d=QQ HTTP/1.1\r\nHost: x\r\n\r\n", n);
+		put(fd, text);
+		free(read_one(s, fd));
+	}
+	answer = read_one(s, poll_fd);
+	want_part("held back", answer, "o=0, l=0, u=1, q=0");
+	free(answer);
+	close(fd);
+	close(poll_fd);
+}
+
 /* Heads that never end go after 10 s; idle connections after 75 s. */
 static void
 test_time_outs(void **state)
@@ -654,6 +684,8 @@ main(void)
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_held_back, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(test_time_outs, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_caps, setup, teardown),
