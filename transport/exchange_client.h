@@ -103,8 +103,8 @@ void	exchange_client_finish(struct exchange_client *c,
 	void (*on_done)(void *arg), void *arg);
 
 struct exchange_client_stats {
-	uint64_t slices;	/* answers with bytes, or with the end */
-	uint64_t empty_polls;
+	uint64_t slices;	/* answers with bytes; 1 for an empty stream */
+	uint64_t empty_polls;	/* answered for lack of bytes */
 	uint64_t uploads;	/* answered exchanges with d or e */
 	uint64_t retries;	/* requests sent again */
 	uint64_t foreign;	/* answers of intermediaries */

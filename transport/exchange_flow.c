@@ -376,6 +376,9 @@ exchange_flow_stats(const struct exchange_flow *f,
     struct exchange_client_stats *out)
 {
 	*out = f->stats;
+	/* an empty stream's only slice; other empty answers with the end may
+	 * be those of exchanges that waited when it came */
+	out->slices += f->down.has_end && f->down.end == 0;
 	out->bytes_up = f->up.from;
 	out->bytes_down = f->down.whole;
 }

@@ -119,9 +119,9 @@ flow_count(struct exchange_flow *f, const struct exchange_flight *x,
 {
 	const uint64_t us = now - x->first_us;
 
-	if (a->l > 0 || (a->has_end && !f->down.has_end))
+	if (a->l > 0)
 		f->stats.slices++;
-	else if (x->is_poll)
+	else if (x->is_poll && !a->has_end)
 		f->stats.empty_polls++;
 	if (flow_has_upload(x))
 		f->stats.uploads++;

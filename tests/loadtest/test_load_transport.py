@@ -65,6 +65,20 @@ def test_streams():
     assert s["bytes"] == 16 * 128 * 1024 and s["exchanges"] == 16 * 4, s
 
 
+def test_matrix():
+    lines = run("--matrix", "--json", "--size", "64KiB").stdout.splitlines()
+    cells = [json.loads(x) for x in lines]
+    assert [c["message_type"] for c in cells] == ["cell"] * 24 + ["summary"]
+    assert {(c["delay_ms"], c["window"]) for c in cells[:-1]} == {
+        (d, w) for d in (0, 10, 25, 50, 100, 200) for w in (1, 4, 16, 56)}
+    assert all(c["exchanges"] == 2 for c in cells[:-1]), cells
+    assert cells[-1]["bytes"] == 24 * 65536
+    text = run("--matrix", "--size", "32KiB").stdout.splitlines()
+    assert text[1].split() == ["ms", "1", "4", "16", "56"], text
+    assert [x.split()[0] for x in text[2:]] == [
+        "0", "10", "25", "50", "100", "200"], text
+
+
 def test_text():
     out = run("--size", "64KiB").stdout
     assert "every byte verified" in out and "64 KiB down" in out, out
