@@ -130,8 +130,8 @@ clock_format_s(int64_t wall_s, char *out)
 void
 clock_format_ms(int64_t wall_ms, char *out)
 {
-	int64_t s = floor_div(wall_ms, 1000);
-	size_t n = format_utc(s, out);
+	size_t n = format_utc(floor_div(wall_ms, 1000), out);
+	int64_t ms = wall_ms % 1000;
 
-	snprintf(out + n, 6, ".%03uZ", (unsigned)(wall_ms - s * 1000) % 1000);
+	snprintf(out + n, 6, ".%03uZ", (unsigned)(ms < 0 ? ms + 1000 : ms));
 }

@@ -228,8 +228,11 @@ identity_create(const char *path, const char *origin, struct err *e)
 		goto out;
 	}
 	if ((r = write_vkey(pub, &id->vkey, e)) != 0) {
-		/* Nobody has seen the key: begin anew next time. */
+		/* Nobody has seen the key: begin anew next time.  A vkey file
+		 * that is ours (only the folder's sync failed) goes too. */
 		unlink(path);
+		if (r != ERR_EXIST)
+			unlink(pub);
 		err_ctx(e, "verifier key file %s", pub);
 	}
 out:

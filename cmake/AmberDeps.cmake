@@ -52,8 +52,19 @@ message(STATUS "llhttp ${LLHTTP_LIBRARY}")
 
 # RandomX: 1.x knows rx/0 only; 2.x also rx/2.  RANDOMX_FLAG_V2 is an enumerator, which
 # the preprocessor cannot see, and 1.x would silently ignore the flag: so compile it.
+# Found paths and answers are cached; both are forgotten when the prefix changes, the
+# answer also when the header does (a library upgraded in place).
+if(NOT "${AMBER_RANDOMX_PREFIX}" STREQUAL "${CMAKE_PREFIX_PATH}")
+	unset(RANDOMX_INCLUDE_DIR CACHE)
+	unset(RANDOMX_LIBRARY CACHE)
+endif()
+set(AMBER_RANDOMX_PREFIX "${CMAKE_PREFIX_PATH}" CACHE INTERNAL "")
 find_path(RANDOMX_INCLUDE_DIR randomx.h)
-find_library(RANDOMX_LIBRARY NAMES randomx)
+# The library of the header's own prefix first: they must be of one version.
+cmake_path(GET RANDOMX_INCLUDE_DIR PARENT_PATH AMBER_RANDOMX_ROOT)
+find_library(RANDOMX_LIBRARY NAMES randomx
+	HINTS "${AMBER_RANDOMX_ROOT}/lib" "${AMBER_RANDOMX_ROOT}/lib64"
+		"${AMBER_RANDOMX_ROOT}/lib/${CMAKE_LIBRARY_ARCHITECTURE}")
 if(NOT RANDOMX_INCLUDE_DIR OR NOT RANDOMX_LIBRARY)
 	message(FATAL_ERROR "RandomX not found: install the Debian package librandomx-dev, "
 		"or name another installed prefix with -DCMAKE_PREFIX_PATH=DIR")
@@ -68,10 +79,10 @@ if(RANDOMX_LIBRARY MATCHES "\\.a$")
 		INTERFACE_LINK_LIBRARIES stdc++ m Threads::Threads)
 endif()
 include(CheckSourceCompiles)
-# try_compile results are cached; forget the answer when the library changes.
-if(NOT "${AMBER_RANDOMX_PROBED}" STREQUAL "${RANDOMX_INCLUDE_DIR}")
+file(SHA256 "${RANDOMX_INCLUDE_DIR}/randomx.h" AMBER_RANDOMX_HEADER)
+if(NOT "${AMBER_RANDOMX_PROBED}" STREQUAL "${AMBER_RANDOMX_HEADER}")
 	unset(AMBER_RANDOMX_V2 CACHE)
-	set(AMBER_RANDOMX_PROBED "${RANDOMX_INCLUDE_DIR}" CACHE INTERNAL "")
+	set(AMBER_RANDOMX_PROBED "${AMBER_RANDOMX_HEADER}" CACHE INTERNAL "")
 endif()
 set(CMAKE_REQUIRED_INCLUDES "${RANDOMX_INCLUDE_DIR}")
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)

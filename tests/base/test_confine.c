@@ -111,31 +111,45 @@ look_inside(pid_t pid)
 	return open(path, O_RDONLY) == -1 && errno == EACCES ? 0 : 1;
 }
 
+/* Tells its parent, waits for its word, closes itself, tells again. */
+static int
+close_in_steps(int in, int out)
+{
+	char c;
+
+	/* Changing the user has made it undumpable: undo that, so that only
+	 * confine_no_dump() can be what closes it. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0 ||
+	    write(out, "x", 1) != 1 || read(in, &c, 1) != 1 ||
+	    confine_no_dump(NULL) != 0 || write(out, "x", 1) != 1)
+		return 1;
+	pause();
+	return 0;
+}
+
 static int
 child_is_closed_to_peers(void *arg)
 {
 	const struct confine_opts o = { .user = "nobody" };
-	int ready[2], status;
+	int up[2], down[2], before, after;
 	char c;
 	pid_t pid;
 
 	(void)arg;
-	CHECK(pipe(ready) == 0);
-	CHECK((pid = fork()) != -1);
-	if (pid == 0) {
-		if (confine_process(&o, NULL) != 0)
-			_exit(1);
-		(void)!write(ready[1], "x", 1);
-		pause();
-		_exit(0);
-	}
-	CHECK(read(ready[0], &c, 1) == 1);
+	CHECK(pipe(up) == 0 && pipe(down) == 0);
 	CHECK(confine_process(&o, NULL) == 0);
-	/* Ours to open if it were dumpable: */
-	status = look_inside(pid);
+	CHECK((pid = fork()) != -1);
+	if (pid == 0)
+		_exit(close_in_steps(down[0], up[1]));
+	CHECK(read(up[0], &c, 1) == 1);
+	before = look_inside(pid);
+	CHECK(write(down[1], "x", 1) == 1);
+	CHECK(read(up[0], &c, 1) == 1);
+	after = look_inside(pid);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	CHECK(status == 0);
+	CHECK(before == 1);	/* it could be opened, and then not */
+	CHECK(after == 0);
 	return 0;
 }
 
