@@ -276,8 +276,8 @@ open_epochs(struct supervisor *s, struct err *e)
 static int
 confine(const struct supervisor *s, struct err *e)
 {
-	static const char *const names[] = { "prctl", "prlimit64",
-		"setgroups", "setresgid", "setresuid" };
+	static const char *const names[] = { "getgroups", "prctl",
+		"prlimit64", "setgroups", "setresgid", "setresuid" };
 	const unsigned sets = CONFINE_BASIC | CONFINE_THREADS |
 	    CONFINE_FILES_READ | CONFINE_FILES_WRITE | CONFINE_NET |
 	    CONFINE_LOOP | CONFINE_FRAMES | CONFINE_FORK | CONFINE_EXEC |
