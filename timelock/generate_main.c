@@ -27,7 +27,7 @@
 #include "timelock/timelock_cli.h"
 
 enum {
-	MEASURE_MS = 3000,	/* for each of the two rates */
+	MEASURE_MS = 1500,	/* for each of the two rates */
 	OOM_PROTECTED = -500,
 };
 
