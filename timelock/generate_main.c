@@ -27,7 +27,7 @@
 #include "timelock/timelock_cli.h"
 
 enum {
-	MEASURE_MS = 1500,	/* for each of the two rates */
+	MEASURE_MS = 1000,	/* for each of the two rates */
 	OOM_PROTECTED = -500,
 };
 
@@ -141,6 +141,7 @@ build(struct generate *s, struct err *e)
 
 	if ((r = engine_memory_fits(o.mode, s->o.workers, e)) != 0)
 		return r;
+	generate_tell_on_build(&s->tell, 0);
 	if ((r = engine_new(&s->en, &o, e)) != 0) {
 		generate_tell_why_stopped(&s->tell, e);
 		return r;

@@ -92,7 +92,10 @@ counted_hash(void *arg, const uint8_t in[CHAIN_INPUT_LEN],
 		(void)kill(getpid(), SIGKILL);
 	if (is_due(&b->stop, i, j))
 		(void)kill(getpid(), SIGSTOP);
-	(void)plain_hash(arg, in, out, e);
+	if (s->inner != NULL)
+		(void)s->inner_hash.hash(s->inner_hash.arg, in, out, e);
+	else
+		(void)plain_hash(arg, in, out, e);
 	if (is_due(&b->flip, i, j))
 		out[7] ^= 0x10;
 	if (i <= PUZZLE_SEGMENTS && j <= PUZZLE_STEPS)
@@ -106,7 +109,9 @@ open_source(void *arg, struct chain_hasher *out, struct err *e)
 {
 	struct puzzle_source *s = arg;
 
-	(void)e;
+	if (s->inner != NULL &&
+	    s->inner->open(s->inner->arg, &s->inner_hash, e) != 0)
+		return e->code;
 	atomic_fetch_add(&s->board->opened, 1);
 	out->hash = counted_hash;
 	out->arg = s;
@@ -118,6 +123,8 @@ retire_source(void *arg, struct chain_hasher *h)
 {
 	struct puzzle_source *s = arg;
 
+	if (s->inner != NULL)
+		s->inner->retire(s->inner->arg, &s->inner_hash);
 	atomic_fetch_add(&s->board->retired, 1);
 	h->arg = NULL;
 }
@@ -127,6 +134,8 @@ recheck_source(void *arg, struct err *e)
 {
 	const struct puzzle_source *s = arg;
 
+	if (s->inner != NULL)
+		return s->inner->recheck(s->inner->arg, e);
 	return s->board->is_bad ? err_set(e, ERR_CORRUPT, "a bit changed") : 0;
 }
 
@@ -134,11 +143,20 @@ void
 puzzle_source_init(struct puzzle_source *s, struct puzzle_board *b,
     const uint8_t key[CHAIN_KEY_LEN])
 {
-	s->board = b;
+	*s = (struct puzzle_source){ .board = b };
 	memcpy(s->key, key, CHAIN_KEY_LEN);
 	s->source = (struct hasher_source){ open_source, retire_source,
 		recheck_source, s };
 	s->plain = (struct chain_hasher){ plain_hash, s };
+}
+
+void
+puzzle_source_over(struct puzzle_source *s, struct puzzle_board *b,
+    const struct hasher_source *inner)
+{
+	*s = (struct puzzle_source){ .board = b, .inner = inner };
+	s->source = (struct hasher_source){ open_source, retire_source,
+		recheck_source, s };
 }
 
 struct manifest_params

@@ -43,15 +43,21 @@ void	puzzle_board_free(struct puzzle_board *b);
 void	puzzle_arm(struct puzzle_fault *f, uint32_t segment, uint64_t step,
 	uint32_t times);
 
-/* SHA-256(key || in), counted and with the board's faults. */
+/* SHA-256(key || in), or another source's hash, counted and with the board's
+ * faults. */
 struct puzzle_source {
 	struct hasher_source	source;		/* hand &s.source to the code */
 	struct puzzle_board	*board;
 	uint8_t			key[CHAIN_KEY_LEN];
 	struct chain_hasher	plain;		/* neither counts nor errs */
+	const struct hasher_source *inner;	/* NULL: SHA-256 */
+	struct chain_hasher	inner_hash;	/* of this process */
 };
 void	puzzle_source_init(struct puzzle_source *s, struct puzzle_board *b,
 	const uint8_t key[CHAIN_KEY_LEN]);
+/* Over another source, an engine's say.  plain is not usable. */
+void	puzzle_source_over(struct puzzle_source *s, struct puzzle_board *b,
+	const struct hasher_source *inner);
 
 /* Params with key filled; n, m, interval as given. */
 struct manifest_params puzzle_params(uint32_t n, uint64_t m,
