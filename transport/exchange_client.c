@@ -210,9 +210,10 @@ link_on_answer(struct exchange_link *k, const struct exchange_answer *a,
 		c->fault = EXCHANGE_FAULT_NONE;
 	c->is_news |= (a->l > 0 || a->has_end) &&
 	    exchange_flow_is_readable(c->flow);
+	/* what is to be sent goes out before the owner looks at what came */
+	client_wake(c);
 	if (c->is_news || c->wants_write)
 		client_tell(c);
-	client_wake(c);
 }
 
 static void
