@@ -111,6 +111,12 @@ drop_session(struct amber *a)
 	client_session_free(&a->session);
 }
 
+static double
+seconds_since(uint64_t start_ns)
+{
+	return (double)(clock_mono_ns(clock_system()) - start_ns) / 1e9;
+}
+
 /* A session that is established; an old one that ended is replaced. */
 static int
 open_session(struct amber *a, uint64_t deadline_ms, double *took_s,
@@ -120,7 +126,7 @@ open_session(struct amber *a, uint64_t deadline_ms, double *took_s,
 		.ca_file = a->ca_file,
 		.pin = &a->pin,
 		.window = a->window };
-	uint64_t start = clock_mono_ms(clock_system());
+	uint64_t start = clock_mono_ns(clock_system());
 	int r;
 
 	*took_s = 0;
@@ -133,7 +139,7 @@ open_session(struct amber *a, uint64_t deadline_ms, double *took_s,
 		err_ctx(e, "relay %s", a->relay);
 		return r;
 	}
-	*took_s = (double)(clock_mono_ms(clock_system()) - start) / 1000;
+	*took_s = seconds_since(start);
 	return 0;
 }
 
@@ -301,8 +307,8 @@ ask(struct amber *a, const struct amber_request *q,
     const struct bytes *request, struct amber_answer **out, struct err *e)
 {
 	struct bytes body = BYTES_INIT(BODY_MAX);
-	uint64_t start = clock_mono_ms(clock_system()), first = 0;
-	uint64_t deadline = a->max_ms == 0 ? 0 : start + a->max_ms;
+	uint64_t start = clock_mono_ns(clock_system()), first = 0;
+	uint64_t deadline = a->max_ms == 0 ? 0 : start / 1000000 + a->max_ms;
 	const struct http_message *m;
 	struct amber_answer *r = NULL;
 	double connect_s;
@@ -321,9 +327,8 @@ ask(struct amber *a, const struct amber_request *q,
 		return ret;
 	}
 	r->times.connect_s = connect_s;
-	r->times.first_byte_s = (double)(first - start) / 1000;
-	r->times.total_s =
-	    (double)(clock_mono_ms(clock_system()) - start) / 1000;
+	r->times.first_byte_s = (double)(first - start) / 1e9;
+	r->times.total_s = seconds_since(start);
 	client_session_counts(a->session, &r->exchanges, &r->retries);
 	if (!m->keep_alive)
 		drop_session(a);

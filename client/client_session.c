@@ -43,7 +43,7 @@ struct client_session {
 	const uint8_t		*send;
 	size_t			 send_len;
 	bool			 wants_answer;
-	uint64_t		 first_ms;
+	uint64_t		 first_ns;
 	/* The first failure. */
 	int			 failed;
 	enum amber_fault	 fault;
@@ -157,8 +157,8 @@ parse(struct client_session *s, const uint8_t *p, size_t n)
 	enum http_event ev = HTTP_EV_MORE;
 	size_t used;
 
-	if (s->first_ms == 0)
-		s->first_ms = clock_mono_ms(clock_system());
+	if (s->first_ns == 0)
+		s->first_ns = clock_mono_ns(clock_system());
 	while (!s->is_done && (n > 0 || ev == HTTP_EV_HEAD)) {
 		if (http_parser_feed(s->http, p, n, &used, &ev, NULL) != 0) {
 			note_parser_failure(s);
@@ -421,7 +421,7 @@ client_session_open(struct client_session *s, uint64_t deadline_ms,
 int
 client_session_ask(struct client_session *s, const struct bytes *request,
     bool is_head, uint64_t deadline_ms, struct bytes *body,
-    const struct http_message **m, uint64_t *first_ms,
+    const struct http_message **m, uint64_t *first_ns,
     enum amber_fault *fault, struct err *e)
 {
 	int r;
@@ -434,7 +434,7 @@ client_session_ask(struct client_session *s, const struct bytes *request,
 	s->send_len = request->len;
 	s->is_done = false;
 	s->wants_answer = true;
-	s->first_ms = 0;
+	s->first_ns = 0;
 	send_some(s);
 	while (!s->is_done)
 		if ((r = turn(s, fault, e)) != 0)
@@ -442,7 +442,7 @@ client_session_ask(struct client_session *s, const struct bytes *request,
 	s->wants_answer = false;
 	s->body = NULL;
 	*m = http_parser_message(s->http);
-	*first_ms = s->first_ms;
+	*first_ns = s->first_ns;
 	return 0;
 }
 

@@ -38,12 +38,12 @@ bool	client_session_is_open(const struct client_session *s);
 /*
  * Sends a request and receives the whole answer into body (cleared first).
  * deadline_ms: monotonic; 0: none.  *m is valid until the next call.
- * *first_ms: when its first byte came.
+ * *first_ns: when its first byte came.
  */
 int	client_session_ask(struct client_session *s,
 	const struct bytes *request,
 	bool is_head, uint64_t deadline_ms, struct bytes *body,
-	const struct http_message **m, uint64_t *first_ms,
+	const struct http_message **m, uint64_t *first_ns,
 	enum amber_fault *fault, struct err *e);
 
 void	client_session_counts(const struct client_session *s,
