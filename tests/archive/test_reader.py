@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""test_reader.py [FLIPS]: tests/reader.py, written from docs/FORMAT.md alone, against archives that the library wrote.
+
+It must verify 3 epochs and 1,000 records and open them all, and must refuse the archive when one bit is flipped anywhere:
+each byte of every small structure, and FLIPS (default 150) places over all files.
+"""
+import os
+import random
+import runpy
+import subprocess
+import sys
+import tempfile
+
+BIN, SOURCE = os.environ["AMBER_TESTS_BIN"], os.environ["AMBER_SOURCE"]
+READER = SOURCE + "/tests/reader.py"
+FLIPS = int(sys.argv[1]) if len(sys.argv) > 1 else 150
+
+
+def read(path, with_keys=True):
+    """What reader.py says in this process: None, or the failure."""
+    argv, sys.argv = sys.argv, [READER, path, path + ".vkey"] + [path + ".keys"] * with_keys
+    out, sys.stdout = sys.stdout, open(os.devnull, "w")
+    try:
+        runpy.run_path(READER)
+        return None
+    except SystemExit as e:
+        return str(e)
+    except Exception as e:
+        return repr(e)
+    finally:
+        sys.argv, sys.stdout = argv, out
+
+
+def make(path, epochs, records, entries):
+    subprocess.run([BIN + "/make_archive", path, str(epochs), str(records), str(entries)], check=True)
+
+
+def check_large(folder):
+    path = folder + "/large"
+    make(path, 3, 1000, 100)
+    said = subprocess.run(["/usr/bin/python3", READER, path, path + ".vkey", path + ".keys"],
+                          check=True, capture_output=True, text=True).stdout
+    assert said.startswith("1003 entries, 1000 records, 3 epochs, 1000 opened, root "), said
+    said = subprocess.run(["/usr/bin/python3", READER, path, path + ".vkey"],
+                          check=True, capture_output=True, text=True).stdout
+    assert said.startswith("1003 entries, 1000 records, 3 epochs, 0 opened, "), said
+    print(said, end="")
+
+
+def flip(path, at, bit):
+    with open(path, "r+b") as f:
+        f.seek(at)
+        c = f.read(1)[0]
+        f.seek(at)
+        f.write(bytes([c ^ 1 << bit]))
+
+
+def check_flips(folder):
+    path = folder + "/small"
+    make(path, 3, 14, 5)
+    assert read(path) is None
+    files = [os.path.join(d, n) for d, _, names in os.walk(path) for n in names if n != "LOCK"]
+    rng = random.Random(1)
+    places = []
+    for f in files:
+        size = os.path.getsize(f)
+        # Headers, heads and closings are where the structure is.
+        places += [(f, at) for at in range(0, size, 1 if size < 200 else max(1, size // 12))]
+        places += [(f, at) for at in range(min(size, 64))]
+    places += [(f, rng.randrange(os.path.getsize(f))) for f in rng.choices(files, k=FLIPS)]
+    for f, at in places:
+        bit = rng.randrange(8)
+        flip(f, at, bit)
+        for with_keys in (True, False):
+            assert read(path, with_keys) is not None, (f, at, bit, with_keys)
+        flip(f, at, bit)
+    assert read(path) is None
+    # Cut, or lacking a file.
+    last = sorted(f for f in files if "/seg/" in f)[-1]
+    whole = open(last, "rb").read()
+    for n in (0, 40, len(whole) - 1, len(whole) // 2):
+        open(last, "wb").write(whole[:n])
+        assert read(path) is not None, n
+    os.unlink(last)
+    assert read(path) is not None
+    print(f"{len(places)} flipped bits noticed, with the keys and without")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    check_large(folder)
+    check_flips(folder)
