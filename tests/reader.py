@@ -33,7 +33,7 @@ def open_record(P, m, cipher):
     c = decode(p[8:L]); need(c[1] == 1 and {1, 2, 3, 4, 7, 15, 17, 18} <= set(c) <= set(range(1, 19)), "capture"); return c
 
 path, vkey, keyfile = (sys.argv + [None])[1:4]
-origin, hexid, b64 = open(vkey).read().strip().split("+"); raw = base64.b64decode(b64); keyid = bytes.fromhex(hexid)
+origin, hexid, b64 = open(vkey).read().strip().split("+", 2); raw = base64.b64decode(b64); keyid = bytes.fromhex(hexid)
 need(keyid == H(origin.encode(), b"\n", raw)[:4] and open(path + "/FORMAT").read() == "amber archive 1\n" and open(path + "/log.vkey").read() == open(vkey).read(), "log.vkey or FORMAT")
 pub = Ed25519PublicKey.from_public_bytes(raw[1:]); known = dict(l.split() for l in open(keyfile)) if keyfile else {}
 stack, size, keys, allowed, epoch, opened, last = [], 0, {}, [], 0, 0, 0

@@ -1,2 +1,7 @@
 amber_fuzzer(fuzz_key_file LIBS archive)
 amber_fuzzer(fuzz_stored_head LIBS archive)
+amber_fuzzer(fuzz_capture LIBS archive)
+amber_fuzzer(fuzz_checkpoint LIBS archive)
+amber_fuzzer(fuzz_receipt LIBS archive)
+amber_fuzzer(fuzz_record LIBS archive)
+amber_fuzzer(fuzz_segment LIBS archive)
