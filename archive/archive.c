@@ -81,14 +81,19 @@ deliver_all(struct archive *a)
 {
 	struct archive_job *j;
 
+	/* Captures that callbacks append are sealed from the end of the round
+	 * on: so they share a batch instead of the first one going alone. */
+	a->is_delivering = true;
 	for (;;) {
 		pthread_mutex_lock(&a->lock);
 		j = archive_queue_take(&a->done);
 		pthread_mutex_unlock(&a->lock);
 		if (j == NULL)
-			return;
+			break;
 		deliver(a, j);
 	}
+	a->is_delivering = false;
+	pthread_cond_signal(&a->to_sealer);
 }
 
 static void
@@ -183,6 +188,8 @@ archive_open_writer(struct archive **out, const struct archive_opts *o,
 	archive_queue_init(&a->done);
 	if (a->o.commit.recovery.disk == NULL)
 		a->o.commit.recovery.disk = disk_system();
+	if (a->o.commit.checkpoint_ms == 0)
+		a->o.commit.checkpoint_ms = COMMIT_CHECKPOINT_MS;
 	if (a->o.queue_records == 0)
 		a->o.queue_records = ARCHIVE_QUEUE_RECORDS;
 	if (a->o.queue_bytes == 0)
@@ -265,7 +272,8 @@ archive_append(struct archive *a, uint64_t epoch, const struct capture *c,
 		k->uses++;
 		j->key = k;
 		archive_queue_put(&a->fresh, j);
-		pthread_cond_signal(&a->to_sealer);
+		if (!a->is_delivering)
+			pthread_cond_signal(&a->to_sealer);
 		j = NULL;
 	}
 	pthread_mutex_unlock(&a->lock);

@@ -53,6 +53,9 @@ struct archive {
 	pthread_cond_t		 to_sealer, to_committer;
 	struct archive_queue		 fresh, sealed, done;
 	bool			 is_closing, is_sealer_done;
+	bool			 is_delivering;	/* the loop's own flag */
+	size_t			 sealing;	/* cost of the one at hand */
+	size_t			 sealed_cost;	/* of all in sealed */
 	struct archive_key		*keys;
 	size_t			 queued, queued_bytes;
 	bool			 is_full;

@@ -12,7 +12,11 @@
 #include "base/log.h"
 #include "base/secret.h"
 
-enum { FULL_SPARE = 64 << 10 };	/* bytes beyond what did not fit */
+enum {
+	FULL_SPARE = 64 << 10,	/* bytes beyond what did not fit */
+	/* Sealing so many bytes takes less time than a sync. */
+	GATHER = 256 << 10,
+};
 
 /* ---- the sealing thread ---- */
 
@@ -40,14 +44,17 @@ archive_threads_sealer(void *arg)
 		if (j == NULL)
 			break;
 		if (!j->is_manifest) {
+			a->sealing = j->cost;
 			pthread_mutex_unlock(&a->lock);
 			seal(a, j);
 			pthread_mutex_lock(&a->lock);
+			a->sealing = 0;
 			j->key->uses--;
 			j->key = NULL;
 			archive_keys_sweep(a, false);
 		}
 		archive_queue_put(&a->sealed, j);
+		a->sealed_cost += j->cost;
 		pthread_cond_signal(&a->to_committer);
 	}
 	a->is_sealer_done = true;
@@ -94,6 +101,7 @@ take_batch(struct archive *a, struct archive_job *batch[COMMIT_BATCH_RECORDS])
 		    (j->is_manifest || bytes + j->cost > COMMIT_BATCH_BYTES))
 			break;
 		bytes += j->cost;
+		a->sealed_cost -= j->cost;
 		batch[n++] = archive_queue_take(&a->sealed);
 		if (j->is_manifest)
 			break;
@@ -145,13 +153,31 @@ commit_jobs(struct archive *a, struct archive_job *const *batch, size_t n)
 		bytes_free(&batch[i]->entry.frame);
 }
 
+/*
+ * Is there a batch to commit?  Captures that are queued and small are part of
+ * it: sealing them takes a fraction of the sync that they would miss, so the
+ * committer lets the sealing thread come to their end.  No clock is involved,
+ * and large ones are not waited for.
+ */
+static bool
+has_batch(const struct archive *a)
+{
+	size_t next = a->sealing;
+
+	if (a->sealed.head == NULL)
+		return false;
+	if (next == 0 && a->fresh.head != NULL && !a->fresh.head->is_manifest)
+		next = a->fresh.head->cost;
+	return next == 0 || a->o.sync_each || a->sealed_cost + next > GATHER;
+}
+
 /* Waits for work; false when there is none and the idle time is over. */
 static bool
 wait_work(struct archive *a)
 {
 	struct timespec until;
 
-	while (a->sealed.head == NULL && !a->is_sealer_done) {
+	while (!has_batch(a) && !a->is_sealer_done) {
 		if (!commit_has_pending(a->commit)) {
 			pthread_cond_wait(&a->to_committer, &a->lock);
 			continue;

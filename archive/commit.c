@@ -18,6 +18,7 @@
 #include "archive/note.h"
 #include "archive/receipt.h"
 #include "archive/signer.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 
@@ -79,6 +80,18 @@ commit_new(struct commit **out, struct layout *l, const struct commit_opts *o,
 	return 0;
 }
 
+static void
+replace_checkpoint(struct commit *c)
+{
+	struct err e = ERR_INIT;
+
+	c->is_stale = false;
+	c->replaced_ms = clock_mono_ms(clock_system());
+	if (disk_replace(c->d, c->l->root, "checkpoint", c->note.p,
+		c->note.len, false, &e) != 0)
+		log_warn_err(&e, "archive");
+}
+
 int
 commit_close(struct commit **cp, bool is_clean, struct err *e)
 {
@@ -89,6 +102,8 @@ commit_close(struct commit **cp, bool is_clean, struct err *e)
 		return 0;
 	if (is_clean && !c->is_dead && c->fd != -1 && c->entries > 0)
 		r = commit_segment_close(c, e);
+	if (is_clean && c->is_stale && !c->is_dead)
+		replace_checkpoint(c);
 	disk_close(c->d, &c->fd);
 	bytes_free(&c->note);
 	free(c);
@@ -108,32 +123,23 @@ count_group(struct commit_stats *s, size_t n)
 	s->entries += n;
 }
 
-static void
-replace_checkpoint(struct commit *c)
-{
-	struct err e = ERR_INIT;
-
-	if (disk_replace(c->d, c->l->root, "checkpoint", c->note.p,
-		c->note.len, false, &e) != 0)
-		log_warn_err(&e, "archive");
-}
-
 int
 commit_idle(struct commit *c, struct err *e)
 {
 	struct bytes b = BYTES_INIT(COMMIT_CLOSING_MAX);
-	int r;
+	int r = 0;
 
 	if (c->is_dead)
 		return err_set(e, ERR_PHASE, "the committer has stopped");
-	if (!commit_has_pending(c))
-		return 0;
-	if ((r = commit_segment_pending(c, &b, e)) == 0) {
+	if (!c->is_noted && c->fd != -1 &&
+	    (r = commit_segment_pending(c, &b, e)) == 0) {
 		c->iov[0] = (struct iovec){ b.p, b.len };
 		if ((r = commit_segment_append(c, 1, b.len, e)) == 0)
 			c->is_noted = true;
 	}
 	bytes_free(&b);
+	if (c->is_stale && !c->is_dead)
+		replace_checkpoint(c);
 	return r;
 }
 
@@ -232,7 +238,10 @@ commit_entries(struct commit *c, struct commit_entry *const *v, size_t n,
 		goto out;
 	make_receipts(c, v, n, proofs);
 	count_group(&c->stats, n);
-	replace_checkpoint(c);
+	c->is_stale = true;
+	if (clock_mono_ms(clock_system()) - c->replaced_ms >=
+	    c->o.checkpoint_ms)
+		replace_checkpoint(c);
 out:
 	merkle_batch_free(&proofs);
 	bytes_free(&pending);
@@ -357,7 +366,8 @@ commit_manifest(struct commit *c, const struct epoch *ep,
 bool
 commit_has_pending(const struct commit *c)
 {
-	return !c->is_dead && !c->is_noted && c->fd != -1;
+	return !c->is_dead &&
+	    (c->is_stale || (!c->is_noted && c->fd != -1));
 }
 
 uint64_t

@@ -27,6 +27,7 @@ enum {
 	COMMIT_BATCH_RECORDS = 256,
 	COMMIT_BATCH_BYTES = 32 << 20,
 	COMMIT_IDLE_MS = 50,		/* then the checkpoint is written */
+	COMMIT_CHECKPOINT_MS = 200,	/* archive.c's checkpoint_ms */
 	COMMIT_EXIT = 74,		/* status of a fatal stop */
 	COMMIT_GROUP_BUCKETS = 10,	/* 1, 2, 3..4, ... 129..256, more */
 	COMMIT_SYNC_BUCKETS = 24,	/* <1 us, <2 us, <4 us, ... */
@@ -36,6 +37,10 @@ struct commit_opts {
 	struct recovery_opts	 recovery;	/* disk, signer, keys */
 	uint64_t		 segment_bytes;	/* 0: SEGMENT_BYTES */
 	uint64_t		 segment_entries;
+	/* `checkpoint` is replaced at most this often (and when idle): on
+	 * ext4 a rename over a file writes the new one out, which costs as
+	 * much as a batch's sync.  0: after each batch. */
+	uint64_t		 checkpoint_ms;
 	/* Called once, from the committing thread. */
 	void			(*on_fatal)(const struct err *why, void *arg);
 	void			*fatal_arg;
@@ -83,7 +88,8 @@ int	commit_batch(struct commit *c, struct commit_entry *const *v,
  * larger than the last; otherwise as commit_batch. */
 int	commit_manifest(struct commit *c, const struct epoch *ep,
 	struct commit_entry *entry, struct err *e);
-/* Writes the pending checkpoint as a frame, if there is one, and syncs. */
+/* Writes the pending checkpoint as a frame, if there is one, and syncs; and
+ * `checkpoint`, if it is not the newest. */
 int	commit_idle(struct commit *c, struct err *e);
 bool	commit_has_pending(const struct commit *c);
 

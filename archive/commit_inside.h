@@ -24,6 +24,8 @@ struct commit {
 	struct epoch		 epoch, before;
 	struct bytes		 note;		/* of tree */
 	bool			 is_noted;	/* it stands in a segment */
+	bool			 is_stale;	/* `checkpoint` is older */
+	uint64_t		 replaced_ms;	/* monotonic */
 	int			 fd;		/* -1: no segment is open */
 	uint64_t		 first, end, entries;	/* of it */
 	bool			 is_dead;

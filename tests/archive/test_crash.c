@@ -4,7 +4,7 @@
  *
  * Each time: what was acknowledged is there, what is there is a prefix of
  * the run, and the archive verifies and goes on.  Without an argument every
- * fourth operation of one run; with a number N every operation of N runs.
+ * eighth operation of one run; with a number N every operation of N runs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
 enum { RECORDS = 200, EPOCHS = 3, MARKS = 300, ENTRIES = RECORDS + EPOCHS };
 
 static unsigned long runs = 1;
-static size_t stride = 4;
+static size_t stride = 8;
 static struct identity *id;
 static struct sample_epoch epochs[EPOCHS];
 
