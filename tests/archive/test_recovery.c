@@ -381,7 +381,7 @@ test_checkpoint_file(void **state)
 	seg = keep(w->seg);
 	cp = keep(w->checkpoint);
 	rows[0] = (struct kept){ (uint8_t *)strdup(""), 0 };
-	rows[1] = (struct kept){ (uint8_t *)strdup("\0\0\0\0"), 4 };
+	rows[1] = (struct kept){ calloc(1, 4096), 4096 };
 	rows[2] = sign_checkpoint(other, 9, 1);	/* another key's */
 	rows[3] = old;				/* older, and true */
 	rows[4] = sign_checkpoint(id, 9, 1);	/* newer */
