@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "archive/archive.h"
@@ -538,6 +540,69 @@ test_full_disk(void **state)
 	check_slots(w, 0, 6);
 }
 
+/* ---- who touches a body ---- */
+
+enum { LARGE = 10 << 20 };
+
+static uint8_t *guarded;
+static volatile sig_atomic_t touches;
+static volatile pid_t toucher;
+
+static pid_t
+this_thread(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+/* The first touch opens the pages and tells the thread. */
+static void
+on_touch(int sig, siginfo_t *info, void *context)
+{
+	uint8_t *at = info->si_addr;
+
+	(void)context;
+	if (at < guarded || at >= guarded + LARGE ||
+	    mprotect(guarded, LARGE, PROT_READ) != 0) {
+		signal(sig, SIG_DFL);
+		return;
+	}
+	touches++;
+	toucher = this_thread();
+}
+
+/* A body of 10 MiB is read by the sealing thread, never by the loop's: no
+ * copy, no look, so the loop is not held. */
+static void
+test_body_off_loop(void **state)
+{
+	struct world *w = *state;
+	const struct archive_cb cb = { on_done, &slots[0] };
+	struct sigaction act = { .sa_flags = SA_SIGINFO }, old;
+	struct check c;
+
+	guarded = mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(guarded != MAP_FAILED);
+	memset(guarded, 'x', LARGE);
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	sample_capture_body(&slots[0].c, 1, guarded, LARGE, slots[0].url);
+	assert_int_equal(mprotect(guarded, LARGE, PROT_NONE), 0);
+	act.sa_sigaction = on_touch;
+	assert_int_equal(sigaction(SIGSEGV, &act, &old), 0);
+	assert_int_equal(archive_append(w->a, 1, &slots[0].c, &cb, NULL), 0);
+	run_until(w, 2);
+	assert_int_equal(sigaction(SIGSEGV, &old, NULL), 0);
+	assert_int_equal(touches, 1);
+	assert_int_not_equal(toucher, this_thread());
+	world_close(w);
+	check_slots(w, 0, 1);
+	check_archive(&c, w->path, identity_vkey(id), epochs, 3);
+	assert_int_equal(c.records, 1);
+	check_free(&c);
+	munmap(guarded, LARGE);
+}
+
 static int
 group_setup(void **state)
 {
@@ -576,6 +641,7 @@ main(void)
 		TEST(test_second_writer),
 		TEST(test_places),
 		TEST(test_full_disk),
+		TEST(test_body_off_loop),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);
