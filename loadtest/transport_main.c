@@ -223,7 +223,7 @@ share_of(const struct transport_job *job, double bytes_per_s)
 static double
 cpu_per_mib(const struct transport_result *x)
 {
-	return x->cpu_ms / ((double)x->bytes / MIB);
+	return x->cpu_ms / ((double)x->bytes / (double)MIB);
 }
 
 static void

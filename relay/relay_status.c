@@ -114,7 +114,8 @@ json_generator(struct json *j, const struct relay_status *st)
 	json_uint(j, "restarts", g->restarts);
 	json_uint(j, "recheck_errors", g->recheck_errors);
 	json_double(j, "age_seconds", generator_age_s(st));
-	json_bool(j, "stale", generator_age_s(st) > RELAY_STATUS_STALE_S);
+	json_bool(j, "stale", generator_age_s(st) >
+	    (double)RELAY_STATUS_STALE_S);
 	json_close(j);
 }
 

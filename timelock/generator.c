@@ -259,7 +259,7 @@ hang_limit_ms(const struct gen *g)
 		    g->o->chain_hps;
 	else if (g->longest_ms == 0)
 		return UINT64_MAX;
-	return base + (uint64_t)(HANG_INTERVALS * interval);
+	return base + (uint64_t)((double)HANG_INTERVALS * interval);
 }
 
 static int

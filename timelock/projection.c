@@ -39,7 +39,7 @@ projection_solve_s(const struct projection_in *in)
 double
 projection_lock_s(const struct projection_in *in)
 {
-	return projection_solve_s(in) / PROJECTION_SOLVER_FACTOR;
+	return projection_solve_s(in) / (double)PROJECTION_SOLVER_FACTOR;
 }
 
 unsigned
