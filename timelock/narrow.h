@@ -14,9 +14,10 @@
  *  - mprotect: the secure JIT changes its whole buffer 16 times a hash, but a
  *    full-memory VM rewrites only the program area at the buffer's start.
  *    Once a buffer of a known layout has been made executable whole, later
- *    changes cover its program area.  Only for NARROW_ALLOWED records; any
- *    change of another buffer, or by a record without it, passes whole.  A
- *    page both writable and executable is refused but to NARROW_INSECURE.
+ *    changes cover its program area, which is also left out of dumps.  Only
+ *    for NARROW_ALLOWED records; any change of another buffer, or by a record
+ *    without it, passes whole.  A page both writable and executable is refused
+ *    but to NARROW_INSECURE.
  *    A change that is refused, here or by the kernel, wipes what is known of
  *    the record's memory and of the process (narrow_on_refused) and ends the
  *    process with NARROW_EXIT_REFUSED: 1.1.10 would throw through C, later

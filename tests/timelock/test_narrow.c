@@ -45,6 +45,24 @@ prot_is(const uint8_t *p, const char *want)
 	assert_string_equal(prot, want);
 }
 
+/* Where the mapping that holds p ends. */
+static uint8_t *
+mapping_end(const uint8_t *p)
+{
+	uintptr_t from, to, at = (uintptr_t)p, end = 0;
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) ==
+			2 &&
+		    from <= at && at < to)
+			end = to;
+	fclose(f);
+	return (uint8_t *)end;
+}
+
 static uint8_t *
 buffer_new(size_t len)
 {
@@ -125,6 +143,8 @@ test_narrows_after_whole(void **state)
 	prot_is(p, "r-x");
 	prot_is(p + LENGTH - 1, "r-x");
 	counts_are(n, 2, 0);
+	/* the program area is a mapping of its own, to stay one */
+	assert_ptr_equal(mapping_end(p), p + AREA);
 	/* from here the program area alone */
 	set(n, p, LENGTH, RW);
 	prot_is(p, "rw-");
@@ -134,6 +154,7 @@ test_narrows_after_whole(void **state)
 	set(n, p, LENGTH, RX);
 	prot_is(p, "r-x");
 	prot_is(p + AREA - 1, "r-x");
+	assert_ptr_equal(mapping_end(p), p + AREA);
 	counts_are(n, 4, 2);
 	/* another length at the same place is another buffer */
 	set(n, p, LENGTH - 4096, RW);
