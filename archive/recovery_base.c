@@ -10,6 +10,7 @@
 #include "archive/note.h"
 #include "archive/recovery_inside.h"
 #include "base/err.h"
+#include "base/io.h"
 
 int
 recovery_base_corrupt(struct err *e, uint64_t first, const char *what)
@@ -109,32 +110,54 @@ read_manifest(const struct layout *l, uint64_t first, const struct vkey *pin,
 	return r;
 }
 
-/* Index in firsts of the first segment with the epoch of firsts[i]. */
+/* The epoch in a segment's header, and nothing else of it. */
+static int
+header_epoch(const struct layout *l, uint64_t first, uint64_t *epoch,
+    struct err *e)
+{
+	uint8_t raw[SEGMENT_HEADER_LEN];
+	struct err why = ERR_INIT;
+	struct segment_header h;
+	int fd = -1, r;
+
+	if ((r = layout_open_segment(l, first, &fd, e)) != 0)
+		return r;
+	if ((r = io_pread_full(fd, raw, sizeof(raw), 0, &why)) == 0)
+		r = segment_get_header(&h, raw, &why);
+	close(fd);
+	if (r == ERR_EOF || r == ERR_FORMAT)
+		return recovery_base_corrupt(e, first, why.msg);
+	if (r != 0)
+		return err_set(e, r, "%s", why.msg);
+	*epoch = h.epoch;
+	return 0;
+}
+
+/* Index in firsts of the first segment with the epoch of firsts[i].  Epochs
+ * never fall along the log, so halving finds it: opening must not take longer
+ * the more segments there are.  A log where they do fall is found out by the
+ * manifest that then stands at that place. */
 static int
 epoch_begin(const struct layout *l, const uint64_t *firsts, size_t i,
     uint64_t *epoch, size_t *begin, struct err *e)
 {
-	struct recovery_segment s;
-	size_t k = i;
+	size_t lo = 0, hi = i;
 	int r;
 
-	for (;; k--) {
+	if ((r = header_epoch(l, firsts[i], epoch, e)) != 0)
+		return r;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
 		uint64_t number;
 
-		if ((r = recovery_base_open(l, firsts[k], &s, e)) != 0)
+		if ((r = header_epoch(l, firsts[mid], &number, e)) != 0)
 			return r;
-		number = segment_read_header(s.r)->epoch;
-		recovery_base_shut(&s);
-		if (k == i)
-			*epoch = number;
-		else if (number != *epoch) {
-			*begin = k + 1;
-			return 0;
-		}
-		if (k == 0)
-			break;
+		if (number < *epoch)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	*begin = 0;
+	*begin = lo;
 	return 0;
 }
 
