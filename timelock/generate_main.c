@@ -58,6 +58,13 @@ open_alone(struct generate *s, struct err *e)
 	return 0;
 }
 
+/* Nothing of the supervisor's but its socket. */
+static int
+open_child(const struct generate *s, struct err *e)
+{
+	return confine_close_fds(&s->o.fd, 1, e);
+}
+
 static int
 fill_params(struct generate *s, struct err *e)
 {
@@ -245,6 +252,7 @@ run(struct generate *s, struct err *e)
 	int r;
 
 	if ((r = timelock_cli_begin(e)) != 0 ||
+	    (s->o.fd >= 0 && (r = open_child(s, e)) != 0) ||
 	    (s->o.fd < 0 && (r = open_alone(s, e)) != 0) ||
 	    (r = fill_params(s, e)) != 0)
 		return r;

@@ -326,6 +326,19 @@ out:
 	return r;
 }
 
+/* Before anything is made or allocated for it. */
+static int
+check_algorithm(const struct solve *s, struct err *e)
+{
+	const enum manifest_algorithm a = s->m->params.algorithm;
+
+	if (engine_is_compiled(timelock_cli_algorithm(a)))
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED, "the puzzle is %s, which the "
+	    "RandomX library of this build does not have; build with version "
+	    "2 or later", manifest_algorithm_name(a));
+}
+
 static int
 run(struct solve *s, struct err *e)
 {
@@ -337,6 +350,7 @@ run(struct solve *s, struct err *e)
 	if ((r = timelock_cli_begin(e)) != 0 ||
 	    (r = vkey_from_arg(&pin, s->pin, e)) != 0 ||
 	    (r = manifest_load(s->manifest, &pin, &s->m, e)) != 0 ||
+	    (r = check_algorithm(s, e)) != 0 ||
 	    (r = journal_open(&j, s->journal, s->m, &found, e)) != 0)
 		goto out;
 	if (found.cut > 0)

@@ -147,7 +147,7 @@ one_round(struct fixture *f, unsigned number)
 		.recheck = 100,
 		.is_confined = true,
 		.chain_hps = 20,
-		.hang_ms = 4000,
+		.hang_ms = 20000,
 		.progress_ms = 1,
 		.fd = -1,
 		.on_progress = on_progress,

@@ -52,6 +52,14 @@ def write(path, data):
         f.write(data)
 
 
+def is_alive(pid):
+    try:
+        state = read(f"/proc/{pid}/stat").decode().rsplit(")", 1)[1].split()
+    except OSError:
+        return False
+    return state[0] not in "ZX"
+
+
 def children_of(pid):
     found = []
     for name in os.listdir("/proc"):
@@ -253,6 +261,45 @@ class Folder(unittest.TestCase):
         self.assertIn("signature", p.stderr)
         self.assertFalse(os.path.exists("jbad"))
         self.assertFalse(os.path.exists("kbad"))
+
+    def test_algorithm(self):
+        good, _ = peer.open_manifest(self.file, self.vkey)
+        good[6] = "rx/2"
+        write("rx2.cose", peer.sign_payload(cbor2.dumps(good),
+                                            read("id").decode()))
+        shown = run("inspect", "rx2.cose", "--rate", 0).stdout
+        self.assertIn("rx/2", shown)
+        if "this build cannot compute it" in shown:
+            p = self.solve("j2", "k2", code=3, manifest="rx2.cose",
+                           limit=None if SANITIZED else 192 << 20)
+            self.assertIn("rx/2", p.stderr)
+            self.assertFalse(os.path.exists("j2"))
+            run("generate", "-n", 1, "-s", 4, "-m", "light", "-i", "id",
+                "-o", "no", "--algorithm", "rx/2", code=3)
+
+    @unittest.skipUnless(LONG, "long")
+    def test_long_generator_killed(self):
+        before = set(os.listdir("."))
+        p = subprocess.Popen(
+            [BIN, "generate", "-n", "4", "-s", "100000", "-m", "light", "-i",
+             "id", "-o", "never", "--json"], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        workers = []
+        for line in p.stdout:
+            if json.loads(line)["phase"] == "compute":
+                break
+        while len(workers) < 2:
+            workers = children_of(p.pid)
+            time.sleep(0.05)
+        p.kill()
+        p.communicate(timeout=60)
+        for _ in range(200):
+            left = [w for w in workers if is_alive(w)]
+            if not left:
+                break
+            time.sleep(0.05)
+        self.assertEqual(left, [])
+        self.assertEqual(set(os.listdir(".")), before)
 
     @unittest.skipUnless(LONG, "long")
     def test_long_wrong_wraps(self):
