@@ -33,7 +33,7 @@ def run(*args, code=0, limit=None, **kw):
     def small():
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     p = subprocess.run([BIN, *map(str, args)], capture_output=True, text=True,
-                       timeout=120, preexec_fn=small if limit else None, **kw)
+                       timeout=900 if LONG else 120, preexec_fn=small if limit else None, **kw)
     assert p.returncode == code, (args, p.returncode, p.stdout, p.stderr)
     return p
 
