@@ -80,7 +80,7 @@ static void
 log_texts(const char *what, const struct frame *f)
 {
 	struct message_start m;
-	struct config *c;
+	struct config *c = NULL;
 	struct err e = ERR_INIT;
 
 	if (message_start_decode(&m, f->body, f->len, &e) != 0 ||
