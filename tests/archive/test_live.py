@@ -23,9 +23,9 @@ def summary(out):
     return json.loads(out.splitlines()[-1])
 
 
-def live():
-    root, sizes, looks = T + "/live", [], 0
-    rounds = 30 if LONG else 4
+def live(rounds):
+    """True when the archive was seen growing; a fast writer may be done before the second look."""
+    root, sizes, looks = T + "/live%d" % rounds, [], 0
     writer = subprocess.Popen([kit.TESTS + "/make_exchanges", root, str(rounds)])
     pin = root + "/log.vkey"
     end = time.monotonic() + 300
@@ -44,10 +44,15 @@ def live():
             kit.expect(0, "verify", "-r", root, "--pin", pin, "--against", T + "/kept")
         looks += 1
     assert writer.wait(60) == 0
-    s = summary(kit.expect(0, "verify", "-r", root, "--pin", pin, "--json", "--against", T + "/kept")[0])
-    assert s["unsigned_entries"] == 0 and s["tail_bytes"] == 0 and s["size"] >= sizes[-1]
-    assert len(set(sizes)) > 1, sizes
+    against = ["--against", T + "/kept"] if os.path.exists(T + "/kept") else []
+    s = summary(kit.expect(0, "verify", "-r", root, "--pin", pin, "--json", *against)[0])
+    assert s["unsigned_entries"] == 0 and s["tail_bytes"] == 0 and s["size"] >= (sizes or [0])[-1]
+    if os.path.exists(T + "/kept"):
+        os.remove(T + "/kept")
+    if len(set(sizes)) < 2:
+        return False
     print("looks while it was written: %d, sizes %d to %d" % (looks, sizes[0], s["size"]))
+    return True
 
 
 def memory():
@@ -72,6 +77,6 @@ def memory():
 
 
 with tempfile.TemporaryDirectory() as T:
-    live()
+    assert any(live(n) for n in ((30, 300) if LONG else (4, 16, 64, 256))), "never seen while it grew"
     if LONG and not os.environ.get("AMBER_SANITIZE"):
         memory()
