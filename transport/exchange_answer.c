@@ -9,6 +9,8 @@
 #include "transport/exchange_query.h"
 #include "transport/http_head.h"
 
+enum { DIGITS_MAX = 19 };	/* 10^19 - 1 is below 2^64 */
+
 static const char *
 persist_field(enum exchange_persist persist)
 {
@@ -82,7 +84,9 @@ parse_key(const char **p, const char *end, const char *key, uint64_t max,
 
 	if (!skip_word(p, end, key))
 		return false;
-	for (at = *p; at < end && *at >= '0' && *at <= '9' && v <= max; at++)
+	/* 19 digits always fit; a 20th is no part of any number of ours. */
+	for (at = *p; at < end && *at >= '0' && *at <= '9' &&
+	    at - *p < DIGITS_MAX; at++)
 		v = v * 10 + (uint64_t)(*at - '0');
 	if (at == *p || v > max || (**p == '0' && at - *p > 1))
 		return false;

@@ -216,6 +216,10 @@ static const struct {
 	{ "error=404x", ERR_FORMAT },
 	{ "error=o=1, l=2, u=3, q=4", ERR_FORMAT },
 	{ "eo=1, l=2, u=3, q=4", ERR_FORMAT },
+	/* Numbers that would wrap to small ones. */
+	{ "o=0, l=0, u=0, q=222222222222222222220", ERR_FORMAT },
+	{ "o=0, l=0, u=0, q=18446744073709551616", ERR_FORMAT },
+	{ "o=0, l=0, u=0, q=9999999999999999999", ERR_FORMAT },
 	{ "", ERR_FORMAT },
 	{ "o=0", ERR_FORMAT },
 	{ "o=0,l=0,u=0,q=0", ERR_FORMAT },
