@@ -27,7 +27,7 @@ def regions(pid):
 def main():
     pid, path = sys.argv[1:3]
     with open(path) as f:
-        text = f.read().strip().split("+")[-1]
+        text = f.read().strip().split("+", 4)[4]   # base64 has "+" too
     needles = [base64.b64decode(text)[1:], text.encode()]
     read = found = 0
     with open(f"/proc/{pid}/mem", "rb", 0) as mem:
