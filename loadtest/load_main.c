@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "loadtest/load_main.h"
+#include "loadtest/origin_main.h"
 #include "loadtest/transport_main.h"
 
 static const struct {
@@ -16,6 +17,8 @@ static const struct {
 } commands[] = {
 	{ "transport", "streams of the outer exchange, verified and timed",
 	    transport_main },
+	{ "origin", "an HTTPS server that behaves as it is told",
+	    origin_main },
 };
 
 static void

@@ -86,7 +86,8 @@ static void
 serve(struct origin_conn *c, SSL *ssl)
 {
 	struct origin_request rq = { .ssl = ssl,
-		.is_stopping = &c->o->is_stopping };
+		.is_stopping = &c->o->is_stopping,
+		.delay_ms = c->o->opts.delay_ms };
 	char *buf = (char *)buffer_new(HEAD_MAX + BODY_MAX + 1), *path, *end;
 	char target[4096];
 	enum origin_then then = ORIGIN_KEEP;
@@ -104,7 +105,7 @@ serve(struct origin_conn *c, SSL *ssl)
 			break;
 		snprintf(target, sizeof(target), "%.*s",
 		    (int)(end - path - 1), path + 1);
-		rq.path = target;
+		rq.path = c->o->opts.path != NULL ? c->o->opts.path : target;
 		then = origin_play(&rq);
 	}
 	if (then != ORIGIN_CUT)
@@ -344,24 +345,34 @@ origin_new(struct origin **out, const struct origin_opts *opts, struct err *e)
 }
 
 void
-origin_free(struct origin **op)
+origin_stop(struct origin *o)
 {
-	struct origin *o = *op;
 	size_t i;
 
-	if (o == NULL)
-		return;
 	o->is_stopping = true;
 	if (o->has_acceptor)
 		pthread_join(o->acceptor, NULL);
+	o->has_acceptor = false;
 	pthread_mutex_lock(&o->lock);
 	for (i = 0; i < ORIGIN_CONNECTIONS; i++)
 		if (o->conns[i].fd != -1)
 			(void)shutdown(o->conns[i].fd, SHUT_RDWR);
 	pthread_mutex_unlock(&o->lock);
-	for (i = 0; i < ORIGIN_CONNECTIONS; i++)
+	for (i = 0; i < ORIGIN_CONNECTIONS; i++) {
 		if (o->conns[i].has_thread)
 			pthread_join(o->conns[i].thread, NULL);
+		o->conns[i].has_thread = false;
+	}
+}
+
+void
+origin_free(struct origin **op)
+{
+	struct origin *o = *op;
+
+	if (o == NULL)
+		return;
+	origin_stop(o);
 	if (o->listener != -1)
 		close(o->listener);
 	SSL_CTX_free(o->ctx);

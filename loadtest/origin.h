@@ -8,7 +8,7 @@
  * A request's path says what to do:
  *
  *	/ok			200 with a short text
- *	/size/<bytes>		200 with that many bytes of a known pattern
+ *	/size/<bytes>		200 with that many bytes of origin_pattern.h
  *	/chunked/<bytes>	the same, chunked
  *	/echo			200 with the request's head and body
  *	/<fault>		a name of origin_faults()
@@ -45,12 +45,16 @@ struct origin_opts {
 	unsigned		 port;		/* 0: the system's choice */
 	enum origin_cert	 cert;
 	enum origin_hello	 hello;
-	bool			 gives_tickets;	/* TLS 1.3's two by default */
+	/* Every request is taken for this path; NULL: for its own. */
+	const char		*path;
+	unsigned		 delay_ms;	/* if the path says none */
 };
 
 int	origin_new(struct origin **out, const struct origin_opts *o,
 	struct err *e);
-/* Ends every connection and joins every thread. */
+/* Ends every connection and joins every thread; its counts stay. */
+void	origin_stop(struct origin *o);
+/* Stops and frees. */
 void	origin_free(struct origin **op);
 unsigned origin_port(const struct origin *o);
 
@@ -58,10 +62,6 @@ struct origin_stats {
 	uint64_t	connections, handshakes, requests;
 };
 void	origin_get_stats(struct origin *o, struct origin_stats *out);
-
-/* The i-th byte of the pattern that /size and /chunked give. */
-uint8_t	origin_pattern(uint64_t i);
-void	origin_fill(void *p, size_t n, uint64_t from);
 
 /* Names of faults, and what each is. */
 struct origin_fault {

@@ -2,34 +2,24 @@
  * origin_play.c - the answers, good and bad.  Each fault is one that hit
  * systems like this one.
  */
-#include <poll.h>
-
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "loadtest/origin.h"
+#include "loadtest/origin_pattern.h"
 #include "loadtest/origin_play.h"
 
-enum { BLOCK = 64 * 1024, TEN_MIB = 10 << 20 };
-
-uint8_t
-origin_pattern(uint64_t i)
-{
-	/* A period that no power of two divides: shifts and repeats show. */
-	return (uint8_t)((i % 251) ^ (i / 251 % 241));
-}
-
-void
-origin_fill(void *p, size_t n, uint64_t from)
-{
-	uint8_t *at = p;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		at[i] = origin_pattern(from + i);
-}
+enum {
+	BLOCK = 64 * 1024,
+	HEAD_MAX = 256,		/* of an answer with the pattern */
+	CHUNK_LINE = 32,
+	SLICE_NS = 50 * 1000 * 1000,
+	TEN_MIB = 10 << 20,
+};
 
 bool
 origin_play_write(SSL *ssl, const void *p, size_t n)
@@ -45,39 +35,54 @@ say(const struct origin_request *rq, const char *text)
 	return origin_play_write(rq->ssl, text, strlen(text));
 }
 
-/* Sleeps in slices, so that a stop is heard. */
+/* Sleeps in slices, so that a stop is heard, and until a point in time, so
+ * that the slices' lateness does not add up. */
 static void
 rest(const struct origin_request *rq, unsigned long ms)
 {
-	for (; ms > 0 && !*rq->is_stopping; ms -= ms < 50 ? ms : 50)
-		(void)poll(NULL, 0, ms < 50 ? (int)ms : 50);
+	const uint64_t end = clock_mono_ns(clock_system()) +
+	    (uint64_t)ms * 1000000;
+	struct timespec ts = { 0, 0 };
+	uint64_t now;
+
+	while (!*rq->is_stopping &&
+	    (now = clock_mono_ns(clock_system())) < end) {
+		ts.tv_nsec = end - now < SLICE_NS ? (long)(end - now) :
+						    SLICE_NS;
+		(void)nanosleep(&ts, NULL);
+	}
 }
 
-/* n bytes of the pattern, in chunks when asked. */
+/* A head, then n bytes of the pattern, in chunks when asked.  The head goes
+ * out with the first of them, as a server's does. */
 static bool
-say_pattern(const struct origin_request *rq, uint64_t n, bool chunked)
+say_pattern(const struct origin_request *rq, const char *head, uint64_t n,
+    bool chunked)
 {
-	static _Thread_local uint8_t block[BLOCK];
-	char line[32];
-	uint64_t at;
-	size_t len;
+	static _Thread_local uint8_t block[BLOCK + HEAD_MAX];
+	size_t at = strlen(head), len;
+	uint64_t done;
 
-	for (at = 0; at < n; at += len) {
-		len = n - at < BLOCK ? (size_t)(n - at) : BLOCK;
-		origin_fill(block, len, at);
-		snprintf(line, sizeof(line), "%zx\r\n", len);
-		if ((chunked && !say(rq, line)) ||
-		    !origin_play_write(rq->ssl, block, len) ||
-		    (chunked && !say(rq, "\r\n")))
+	memcpy(block, head, at);
+	for (done = 0; done < n; done += len) {
+		len = n - done < BLOCK ? (size_t)(n - done) : BLOCK;
+		if (chunked)
+			at += (size_t)snprintf((char *)block + at, CHUNK_LINE,
+			    "%s%zx\r\n", done == 0 ? "" : "\r\n", len);
+		origin_pattern_fill(block + at, len, done);
+		if (!origin_play_write(rq->ssl, block, at + len))
 			return false;
+		at = 0;
 	}
-	return !chunked || say(rq, "0\r\n\r\n");
+	return (at == 0 || origin_play_write(rq->ssl, block, at)) &&
+	    (!chunked || say(rq, n == 0 ? "0\r\n\r\n" :
+					  "\r\n0\r\n\r\n"));
 }
 
 static enum origin_then
 play_size(const struct origin_request *rq, uint64_t n, bool chunked)
 {
-	char head[160];
+	char head[HEAD_MAX - CHUNK_LINE];
 
 	if (chunked)
 		snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n"
@@ -87,10 +92,9 @@ play_size(const struct origin_request *rq, uint64_t n, bool chunked)
 		snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n"
 		    "Content-Type: application/octet-stream\r\n"
 		    "Content-Length: %llu\r\n\r\n", (unsigned long long)n);
-	if (!say(rq, head))
-		return ORIGIN_CUT;
-	return rq->is_head || say_pattern(rq, n, chunked) ? ORIGIN_KEEP :
-							    ORIGIN_CUT;
+	if (rq->is_head)
+		return say(rq, head) ? ORIGIN_KEEP : ORIGIN_CUT;
+	return say_pattern(rq, head, n, chunked) ? ORIGIN_KEEP : ORIGIN_CUT;
 }
 
 static enum origin_then
@@ -185,7 +189,8 @@ play_update_keys(const struct origin_request *rq)
 	if (!say(rq, "HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n"))
 		return ORIGIN_CUT;
 	for (i = 0; i < 10; i++) {
-		origin_fill(block, sizeof(block), (uint64_t)i * sizeof(block));
+		origin_pattern_fill(block, sizeof(block),
+		    (uint64_t)i * sizeof(block));
 		if (SSL_version(rq->ssl) == TLS1_3_VERSION)
 			(void)SSL_key_update(rq->ssl,
 			    i % 2 ? SSL_KEY_UPDATE_REQUESTED :
@@ -363,8 +368,8 @@ origin_play(const struct origin_request *rq)
 {
 	const char *delay = strstr(rq->path, "delay=");
 
-	if (delay != NULL)
-		rest(rq, strtoul(delay + 6, NULL, 10));
+	rest(rq, delay == NULL ? rq->delay_ms :
+	    strtoul(delay + 6, NULL, 10));
 	if (strncmp(rq->path, "/size/", 6) == 0)
 		return play_size(rq, strtoull(rq->path + 6, NULL, 10), false);
 	if (strncmp(rq->path, "/chunked/", 9) == 0)

@@ -20,6 +20,7 @@ struct origin_request {
 	size_t			 body_len;
 	bool			 is_head;	/* the method HEAD */
 	unsigned		 nth;		/* on this connection, from 1 */
+	unsigned		 delay_ms;	/* if the path says none */
 };
 
 enum origin_then {

@@ -481,7 +481,7 @@ test_bodies(void **state)
 	(void)state;
 	assert_non_null(body);
 	rig_open(&g, NULL);
-	origin_fill(body, 1 << 20, 0);
+	origin_pattern_fill(body, 1 << 20, 0);
 	q.body = body;
 	q.body_len = 1 << 20;
 	r = rig_fetch(&g, &q);

@@ -7,6 +7,7 @@
 
 #include "loadtest/dns_server.h"
 #include "loadtest/origin.h"
+#include "loadtest/origin_pattern.h"
 #include "relay/policy.h"
 #include "relay/upstream.h"
 #include "transport/url.h"
