@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "loadtest/load_main.h"
 #include "loadtest/origin_main.h"
+#include "loadtest/pipeline_main.h"
 #include "loadtest/transport_main.h"
 
 static const struct {
@@ -19,6 +20,8 @@ static const struct {
 	    transport_main },
 	{ "origin", "an HTTPS server that behaves as it is told",
 	    origin_main },
+	{ "pipeline", "clients, a relay and an origin, all real",
+	    pipeline_main },
 };
 
 static void

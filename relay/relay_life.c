@@ -33,7 +33,9 @@ enum {
 	TICK_MS = 250,
 	ALIVE_MS = 5000,
 	LEAF_MS = 24 * 3600 * 1000,	/* a fresh leaf every day */
-	ANSWER_MS = 30000,		/* for readers, when draining */
+	/* For readers, when draining: over before the supervisor kills
+	 * (SUPERVISOR_STOP_MS). */
+	ANSWER_MS = 15000,
 };
 
 void
