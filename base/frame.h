@@ -114,9 +114,6 @@ int	frame_peer_send(struct frame_peer *p, const struct frame *f,
 /* Bytes that wait for the peer: its frames on the wire, counted whole until
  * their last byte is sent, and FRAME_QUEUE_EACH for each. */
 size_t	frame_peer_pending(const struct frame_peer *p);
-/* Stop and go on reading (for back-pressure), frame by frame.  While paused
- * the peer's end is not noticed either. */
-void	frame_peer_pause(struct frame_peer *p, bool paused);
 /* Which peers are served first: a priority of the loop, 0 the highest
  * (event_base_priority_init).  ERR_ARG if the loop has no such priority. */
 int	frame_peer_prioritise(struct frame_peer *p, int priority,

@@ -45,7 +45,6 @@ struct frame_peer {
 	TAILQ_HEAD(, waiting)		 queue;
 	size_t				 pending, queue_max;
 	unsigned			 depth;		/* of our own calls */
-	bool				 is_paused;
 	bool				 is_deaf;	/* sending failed */
 	bool				 is_ended;	/* on_end was called */
 	bool				 is_freed;
@@ -140,7 +139,7 @@ read_frame(struct frame_peer *p)
 	if (p->is_freed)
 		return false;	/* release() wipes */
 	listen_again(p);
-	return !p->is_paused;
+	return true;
 }
 
 static void
@@ -312,18 +311,6 @@ size_t
 frame_peer_pending(const struct frame_peer *p)
 {
 	return p->pending;
-}
-
-void
-frame_peer_pause(struct frame_peer *p, bool paused)
-{
-	if (p->is_ended || p->is_freed || paused == p->is_paused)
-		return;
-	p->is_paused = paused;
-	if (paused)
-		event_del(p->ev_read);
-	else
-		event_add(p->ev_read, NULL);
 }
 
 int

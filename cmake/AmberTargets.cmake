@@ -60,7 +60,8 @@ function(amber_label name long timeout)
 	if(long)
 		set(label long)
 	endif()
-	set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout})
+	set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout}
+		SKIP_RETURN_CODE 77)
 endfunction()
 
 # amber_fuzzer(NAME LIBS ...): tests/fuzz/NAME.c.  Under the fuzz preset a libFuzzer

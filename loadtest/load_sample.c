@@ -30,7 +30,8 @@ load_sample_add(struct load_sample *s, uint64_t us)
 	if (s->n == s->room)
 		s->room = room;
 	s->v = v;
-	s->v[s->n++] = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+	s->v[s->n] = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+	s->sum += s->v[s->n++];
 	s->is_sorted = false;
 }
 
@@ -55,4 +56,10 @@ load_sample_ms(struct load_sample *s, double share)
 	i = (size_t)ceil(share * (double)s->n);
 	i = i == 0 ? 0 : i - 1;
 	return (double)s->v[i < s->n ? i : s->n - 1] / 1000;
+}
+
+double
+load_sample_mean_ms(const struct load_sample *s)
+{
+	return s->n == 0 ? 0 : (double)s->sum / (double)s->n / 1000;
 }

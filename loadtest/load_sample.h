@@ -15,6 +15,7 @@ struct load_sample {
 	uint32_t	*v;		/* microseconds */
 	size_t		 n, room;
 	uint64_t	 left_out;	/* beyond the cap, or without memory */
+	uint64_t	 sum;		/* of v, microseconds */
 	bool		 is_sorted;
 };
 
@@ -23,5 +24,7 @@ void	load_sample_add(struct load_sample *s, uint64_t us);
 /* The smallest value that at least share (0..1) of all do not exceed, in
  * milliseconds; 0 when there is none. */
 double	load_sample_ms(struct load_sample *s, double share);
+/* The mean, in milliseconds; 0 when there is none. */
+double	load_sample_mean_ms(const struct load_sample *s);
 
 #endif

@@ -269,6 +269,7 @@ put_summary(struct json *j, const char *type, const struct transport_job *job,
 	json_double(j, "p50", load_sample_ms(&x->exchange, 0.50));
 	json_double(j, "p90", load_sample_ms(&x->exchange, 0.90));
 	json_double(j, "p99", load_sample_ms(&x->exchange, 0.99));
+	json_double(j, "mean", load_sample_mean_ms(&x->exchange));
 	json_close(j);
 	json_double(j, "cpu_ms_per_mib", cpu_per_mib(x));
 	json_uint(j, "peak_rss_kib", x->peak_rss_kib);
@@ -308,9 +309,10 @@ print_text(const struct transport_job *job, struct transport_result *x)
 	    " empty polls, %" PRIu64 " retries\n", x->exchanges,
 	    x->empty_polls, x->retries);
 	(void)printf("an exchange's time  p50 %.2f ms, p90 %.2f ms, p99 %.2f "
-	    "ms\n", load_sample_ms(&x->exchange, 0.50),
+	    "ms, mean %.2f ms\n", load_sample_ms(&x->exchange, 0.50),
 	    load_sample_ms(&x->exchange, 0.90),
-	    load_sample_ms(&x->exchange, 0.99));
+	    load_sample_ms(&x->exchange, 0.99),
+	    load_sample_mean_ms(&x->exchange));
 	(void)printf("CPU                 %.2f ms a MiB, both ends\n",
 	    cpu_per_mib(x));
 	(void)printf("peak memory         %" PRIu64 " KiB\n",

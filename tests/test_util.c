@@ -99,6 +99,24 @@ test_folder_count(const char *folder)
 	return entries(folder);
 }
 
+static unsigned nskipped;
+
+void
+test_skip(const char *why)
+{
+	nskipped++;
+	print_message("skipped: %s\n", why);
+	skip();
+}
+
+int
+test_exit_code(int nfailed)
+{
+	enum { SKIPPED = 77 };		/* SKIP_RETURN_CODE of amber_test() */
+
+	return nfailed == 0 && nskipped > 0 ? SKIPPED : nfailed;
+}
+
 size_t
 test_fd_count(void)
 {

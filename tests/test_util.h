@@ -94,6 +94,15 @@ int	test_child(int (*fn)(void *arg), void *arg, unsigned seconds);
 /* The same, and the child must have left with exit status want. */
 void	test_child_exits(int (*fn)(void *arg), void *arg, int want);
 
+/*
+ * What cannot be tried here (no root, a sanitizer): says why and skips the
+ * test.  A program that may skip ends with test_exit_code() of what cmocka
+ * returned: 77 when all that ran passed and something was skipped, which
+ * ctest shows as "Skipped" and never as passed.
+ */
+void	test_skip(const char *why);
+int	test_exit_code(int nfailed);
+
 /* Open descriptors of this process. */
 size_t	test_fd_count(void);
 

@@ -329,11 +329,9 @@ test_full(void **state)
 	test_folder_remove(folder);
 	free(folder);
 	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77) {
-		print_message("no mounts here: a full disk is only injected "
-			      "(test_archive, test_commit)\n");
-		skip();
-	}
+	if (WEXITSTATUS(status) == 77)
+		test_skip("no mounts here: a full disk is only injected "
+			  "(test_archive, test_commit)");
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
@@ -368,5 +366,6 @@ main(int argc, char **argv)
 
 	if (argc > 1)
 		kills = strtoul(argv[1], NULL, 10);
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return test_exit_code(
+	    cmocka_run_group_tests(tests, group_setup, group_teardown));
 }

@@ -176,6 +176,64 @@ test_no_new_privs(void **state)
 	test_child_exits(child_no_new_privs, NULL, 0);
 }
 
+/* A set-uid copy of test(1) looks whether it may read root's file. */
+struct set_uid {
+	char	*program;
+	char	*file;
+	bool	 is_confined;
+};
+
+static int
+child_execs_set_uid(void *arg)
+{
+	const struct set_uid *t = arg;
+	const struct confine_opts o = { .user = "nobody" };
+
+	if (t->is_confined)
+		CHECK(confine_process(&o, NULL) == 0);
+	else
+		CHECK(setresuid(65534, 65534, 65534) == 0);
+	execl(t->program, "test", "-r", t->file, (char *)NULL);
+	return 99;
+}
+
+static void
+test_set_uid_gives_nothing(void **state)
+{
+	struct set_uid t;
+	char *folder;
+	uint8_t *p;
+	size_t n;
+	int status;
+
+	(void)state;
+	if (geteuid() != 0 || getpwnam("nobody") == NULL)
+		test_skip("a set-uid program needs root and the user nobody");
+	folder = test_folder_make();
+	t = (struct set_uid){ test_path(folder, "test"),
+		test_path(folder, "file"), false };
+	p = test_file_read("/usr/bin/test", &n);
+	test_file_write(t.program, p, n);
+	test_file_write(t.file, "x", 1);
+	free(p);
+	assert_int_equal(chmod(folder, 0755), 0);
+	assert_int_equal(chmod(t.file, 0600), 0);
+	assert_int_equal(chmod(t.program, 04755), 0);
+	status = test_child(child_execs_set_uid, &t, 60);
+	t.is_confined = true;
+	/* It could be read, and then not. */
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		test_child_exits(child_execs_set_uid, &t, 1);
+	test_folder_remove(folder);
+	free(folder);
+	free(t.program);
+	free(t.file);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 1)
+		test_skip("the temporary folder's file system is nosuid");
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static int
 child_user(void *arg)
 {
@@ -209,11 +267,8 @@ static void
 test_user(void **state)
 {
 	(void)state;
-	if (geteuid() != 0 || getpwnam("nobody") == NULL) {
-		print_message("skipped: a change of user needs root and the "
-			      "user nobody\n");
-		skip();
-	}
+	if (geteuid() != 0 || getpwnam("nobody") == NULL)
+		test_skip("a change of user needs root and the user nobody");
 	test_child_exits(child_user, NULL, 0);
 	test_child_exits(child_is_closed_to_peers, NULL, 0);
 }
@@ -438,6 +493,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_dump),
 		cmocka_unit_test(test_no_new_privs),
+		cmocka_unit_test(test_set_uid_gives_nothing),
 		cmocka_unit_test(test_user),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_oom),
@@ -446,5 +502,5 @@ main(void)
 		cmocka_unit_test(test_close_fails),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }

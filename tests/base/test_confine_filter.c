@@ -56,11 +56,9 @@ allow(unsigned sets, enum confine_mode mode)
 static void
 skip_if_sanitized(void)
 {
-	if (!IS_SANITIZED)
-		return;
-	print_message("skipped: a sanitizer's build refuses no system call; "
-		      "the debug and release builds test this\n");
-	skip();
+	if (IS_SANITIZED)
+		test_skip("a sanitizer's build refuses no system call; the "
+			  "debug and release builds test this");
 }
 
 struct trial {
@@ -475,5 +473,5 @@ main(void)
 
 	if (secret_init(NULL) != 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_exit_code(cmocka_run_group_tests(tests, NULL, NULL));
 }

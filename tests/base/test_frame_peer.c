@@ -27,7 +27,7 @@ enum { BODY_MAX = 64, LOG_MAX = 512 };
 /* ---- helpers ---- */
 
 /* What a callback does when it has noted the frame. */
-enum deed { DEED_NONE, DEED_FREE, DEED_FREE_OTHER, DEED_PAUSE, DEED_ECHO };
+enum deed { DEED_NONE, DEED_FREE, DEED_FREE_OTHER, DEED_ECHO };
 
 struct ends {
 	struct event_base	*base;
@@ -61,8 +61,6 @@ on_frame(struct frame_peer *p, const struct frame *f, void *arg)
 		frame_peer_free(&n->peer);
 	if (n->deed == DEED_FREE_OTHER)
 		frame_peer_free(&n->other);
-	if (n->deed == DEED_PAUSE)
-		frame_peer_pause(p, true);
 	if (n->deed == DEED_ECHO)
 		assert_int_equal(frame_peer_send(p, f, &n->e), 0);
 	if (n->deed == DEED_ECHO && f->fd != -1)
@@ -443,53 +441,7 @@ test_waiting_descriptor(void **state)
 	ends_close(&n);
 }
 
-/* ---- pause, turns and priority ---- */
-
-static void
-test_pause(void **state)
-{
-	struct ends n;
-	uint64_t i;
-
-	(void)state;
-	ends_open(&n, 0);
-	for (i = 0; i < 5; i++)
-		send_small(n.fd, i);
-	close(n.fd);
-	n.fd = -1;
-	n.deed = DEED_PAUSE;
-	for (i = 1; i <= 5; i++) {
-		ends_run(&n);
-		assert_int_equal(n.nframes, i);
-		assert_int_equal(n.jobs[i - 1], i - 1);
-		assert_int_equal(n.nends, 0);
-		frame_peer_pause(n.peer, true);		/* as it is */
-		frame_peer_pause(n.peer, false);
-		frame_peer_pause(n.peer, false);
-	}
-	ends_run(&n);
-	assert_int_equal(n.nends, 1);
-	frame_peer_pause(n.peer, true);		/* harmless after the end */
-	frame_peer_pause(n.peer, false);
-	ends_run(&n);
-	assert_int_equal(n.nends, 1);
-	ends_close(&n);
-}
-
-/* A paused peer is still sent to. */
-static void
-test_pause_is_of_reading(void **state)
-{
-	struct ends n;
-	uint64_t count;
-
-	(void)state;
-	ends_open(&n, 0);
-	frame_peer_pause(n.peer, true);
-	count = fill_socket(&n);
-	drain_in_order(&n, count);
-	ends_close(&n);
-}
+/* ---- turns and priority ---- */
 
 /* Two peers on one loop; who wakes when. */
 static void
@@ -815,8 +767,6 @@ main(void)
 		cmocka_unit_test(test_queue_bound),
 		cmocka_unit_test(test_body_past_frame),
 		cmocka_unit_test(test_waiting_descriptor),
-		cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_pause_is_of_reading),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_end_comes_once),

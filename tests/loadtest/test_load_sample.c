@@ -34,6 +34,10 @@ test_percentiles(void **state)
 		if (load_sample_ms(&s, rows[i].share) != rows[i].want_ms)
 			fail_msg("row %zu: %f", i,
 			    load_sample_ms(&s, rows[i].share));
+		if (load_sample_mean_ms(&s) !=
+		    (rows[i].n == 0 ? 0 : (double)(rows[i].n + 1) / 2))
+			fail_msg("row %zu: mean %f", i,
+			    load_sample_mean_ms(&s));
 		load_sample_free(&s);
 	}
 }
