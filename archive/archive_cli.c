@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "archive/archive_cli.h"
-#include "archive/decimal.h"
+#include "base/decimal.h"
 #include "archive/keyring.h"
 #include "archive/layout.h"
 #include "base/clock.h"

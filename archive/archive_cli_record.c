@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "archive/archive_cli_record.h"
-#include "archive/decimal.h"
+#include "base/decimal.h"
 #include "archive/keyring.h"
 #include "base/secret.h"
 

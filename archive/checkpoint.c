@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "archive/checkpoint.h"
-#include "archive/decimal.h"
+#include "base/decimal.h"
 #include "archive/note.h"
 #include "base/base64.h"
 #include "base/bytes.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "archive/decimal.h"
+#include "base/decimal.h"
 #include "archive/epochs.h"
 #include "archive/keyring.h"
 #include "base/bytes.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "archive/decimal.h"
+#include "base/decimal.h"
 #include "archive/disk.h"
 #include "archive/layout.h"
 #include "archive/merkle.h"

@@ -9,7 +9,7 @@
 
 #include "archive/archive_cli.h"
 #include "archive/archive_commands.h"
-#include "archive/decimal.h"
+#include "base/decimal.h"
 #include "archive/layout.h"
 #include "archive/merkle_proof.h"
 #include "archive/note.h"

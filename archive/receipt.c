@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "archive/decimal.h"
+#include "base/decimal.h"
 #include "archive/note.h"
 #include "archive/receipt.h"
 #include "archive/segment.h"

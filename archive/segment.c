@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "archive/be64.h"
-#include "archive/decimal.h"
+#include "base/decimal.h"
 #include "archive/segment.h"
 #include "base/bytes.h"
 #include "base/cbor_read.h"

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "relay/redact.h"
+#include "transport/http_head.h"
 
 struct redact {
 	char	*names[REDACT_NAMES_MAX];
@@ -36,22 +37,6 @@ redact_free(struct redact **rp)
 	*rp = NULL;
 }
 
-/* RFC 9110 section 5.6.2. */
-static bool
-is_token(const char *s, size_t n)
-{
-	static const char others[] = "!#$%&'*+-.^_`|~";
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if (!((s[i] >= '0' && s[i] <= '9') ||
-			(s[i] >= 'A' && s[i] <= 'Z') ||
-			(s[i] >= 'a' && s[i] <= 'z') ||
-			(s[i] != '\0' && strchr(others, s[i]) != NULL)))
-			return false;
-	return n > 0;
-}
-
 bool
 redact_has(const struct redact *r, const char *name, size_t n)
 {
@@ -67,7 +52,7 @@ redact_has(const struct redact *r, const char *name, size_t n)
 int
 redact_add(struct redact *r, const char *name, size_t n, struct err *e)
 {
-	if (!is_token(name, n))
+	if (!http_head_is_token(name, n))
 		return err_set(e, ERR_ARG, "that is no field name");
 	if (redact_has(r, name, n))
 		return 0;

@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/err.h"
 #include "transport/exchange_answer.h"
 #include "transport/exchange_query.h"
 #include "transport/http_head.h"
-
-enum { DIGITS_MAX = 19 };	/* 10^19 - 1 is below 2^64 */
 
 static const char *
 persist_field(enum exchange_persist persist)
@@ -74,25 +73,18 @@ skip_word(const char **p, const char *end, const char *word)
 	return true;
 }
 
-/* "o=" and digits without leading zeros, up to max.  Moves *p. */
+/* "o=" and a number.  Moves *p. */
 static bool
 parse_key(const char **p, const char *end, const char *key, uint64_t max,
     uint64_t *out)
 {
-	const char *at;
-	uint64_t v = 0;
+	size_t len;
 
 	if (!skip_word(p, end, key))
 		return false;
-	/* 19 digits always fit; a 20th is no part of any number of ours. */
-	for (at = *p; at < end && *at >= '0' && *at <= '9' &&
-	    at - *p < DIGITS_MAX; at++)
-		v = v * 10 + (uint64_t)(*at - '0');
-	if (at == *p || v > max || (**p == '0' && at - *p > 1))
-		return false;
-	*p = at;
-	*out = v;
-	return true;
+	len = decimal_prefix(*p, (size_t)(end - *p), max, out);
+	*p += len;
+	return len > 0;
 }
 
 int

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/err.h"
 #include "transport/exchange_answer.h"
 #include "transport/exchange_link.h"
@@ -129,15 +130,10 @@ link_read_retry_after(struct exchange_link *k)
 {
 	const struct http_field *f = http_head_only(
 	    http_parser_message(k->parser)->fields, "Retry-After");
-	unsigned v = 0;
-	size_t i;
+	uint64_t s;
 
-	for (i = 0; f != NULL && i < f->value_len && i < 5; i++) {
-		if (f->value[i] < '0' || f->value[i] > '9')
-			return;
-		v = v * 10 + (unsigned)(f->value[i] - '0');
-	}
-	k->answer.retry_after_s = v;
+	if (f != NULL && decimal_parse(f->value, f->value_len, 99999, &s))
+		k->answer.retry_after_s = (unsigned)s;
 }
 
 /* An answer is complete. */

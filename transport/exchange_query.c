@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/err.h"
 #include "transport/exchange_query.h"
 
@@ -21,24 +22,6 @@ static int
 malformed(struct err *e, const char *what)
 {
 	return err_set(e, ERR_FORMAT, "exchange: %s", what);
-}
-
-/* Digits without leading zeros, up to max. */
-static bool
-parse_number(const char *p, size_t n, uint64_t max, uint64_t *out)
-{
-	uint64_t v = 0;
-	size_t i;
-
-	if (n == 0 || n > 19 || (n > 1 && p[0] == '0'))
-		return false;
-	for (i = 0; i < n; i++) {
-		if (p[i] < '0' || p[i] > '9')
-			return false;
-		v = v * 10 + (uint64_t)(p[i] - '0');
-	}
-	*out = v;
-	return v <= max;
 }
 
 /* base64url into exactly *len <= max bytes. */
@@ -107,16 +90,16 @@ parse_part(struct exchange_query *q, const char *p, size_t n,
 	n -= 2;
 	switch (p[-2]) {
 	case 'c':
-		ok = parse_number(p, n, max, &q->c);
+		ok = decimal_parse(p, n, max, &q->c);
 		break;
 	case 'u':
-		ok = parse_number(p, n, max, &q->u);
+		ok = decimal_parse(p, n, max, &q->u);
 		break;
 	case 'e':
-		ok = parse_number(p, n, max, &q->e);
+		ok = decimal_parse(p, n, max, &q->e);
 		break;
 	case 'w':
-		ok = parse_number(p, n, EXCHANGE_WAIT_MAX_MS, &w);
+		ok = decimal_parse(p, n, EXCHANGE_WAIT_MAX_MS, &w);
 		q->wait_ms = ok ? (uint32_t)w : 0;
 		break;
 	case 'x':
@@ -193,7 +176,7 @@ exchange_query_parse(struct exchange_query *q, const char *target, size_t n,
 	p += EXCHANGE_ID_TEXT + 1;
 	mark = memchr(p, '?', (size_t)(end - p));
 	if (mark == NULL ||
-	    !parse_number(p, (size_t)(mark - p), EXCHANGE_NUMBER_MAX, &q->n))
+	    !decimal_parse(p, (size_t)(mark - p), EXCHANGE_NUMBER_MAX, &q->n))
 		return malformed(e, "number is malformed, or no query follows");
 	return parse_query(q, mark + 1, end, e);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "archive/checkpoint.h"
-#include "archive/decimal.h"
 #include "archive/note.h"
 #include "archive/receipt.h"
 #include "archive/segment.h"
@@ -38,38 +37,6 @@ teardown(void **state)
 	identity_free(&id);
 	identity_free(&other);
 	return 0;
-}
-
-static const struct {
-	const char	*text;
-	uint64_t	 max, want;
-	bool		 ok;
-} decimals[] = {
-	{ "0", 10, 0, true }, { "10", 10, 10, true }, { "11", 10, 0, false },
-	{ "", 10, 0, false }, { "00", 10, 0, false }, { "01", 10, 0, false },
-	{ "+1", 10, 0, false }, { "-1", 10, 0, false }, { " 1", 10, 0, false },
-	{ "1 ", 10, 0, false }, { "5", 4, 0, false }, { "0x1", 99, 0, false },
-	{ "9223372036854775807", INT64_MAX, INT64_MAX, true },
-	{ "9223372036854775808", INT64_MAX, 0, false },
-	{ "18446744073709551615", UINT64_MAX, UINT64_MAX, true },
-	{ "18446744073709551616", UINT64_MAX, 0, false },
-	{ "99999999999999999999", UINT64_MAX, 0, false },
-};
-
-static void
-test_decimal(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < TEST_COUNT(decimals); i++) {
-		uint64_t v = 0;
-
-		assert_int_equal(decimal_parse(decimals[i].text,
-				     strlen(decimals[i].text),
-				     decimals[i].max, &v),
-		    decimals[i].ok);
-		if (decimals[i].ok)
-			assert_int_equal(v, decimals[i].want);
-	}
 }
 
 /* A signed checkpoint of n leaves; the caller frees. */
@@ -406,7 +373,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decimal),
 		cmocka_unit_test(test_checkpoint),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_note_lines),
