@@ -17,7 +17,8 @@
 #include "base/utf8.h"
 
 struct out_file {
-	char		*path, *tmp;	/* NULL: stdout */
+	char		*path, *tmp;	/* NULL: stdout, or no file */
+	bool		 is_special;	/* a device: written as it comes */
 	int		 fd;
 	bool		 is_terminal;
 	struct bytes	 held;		/* for the terminal */
@@ -48,6 +49,18 @@ open_tmp(struct out_file *o, const char *path, struct err *e)
 	return 0;
 }
 
+static int
+open_special(struct out_file *o, const char *path, struct err *e)
+{
+	o->is_special = true;
+	if ((o->path = strdup(path)) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for a name");
+	if ((o->fd = io_open_special(path)) == -1)
+		return err_set(e, ERR_SYS, "open %s: %s", path,
+		    strerror(errno));
+	return 0;
+}
+
 int
 out_file_open(struct out_file **out, const char *path, struct err *e)
 {
@@ -59,7 +72,8 @@ out_file_open(struct out_file **out, const char *path, struct err *e)
 	bytes_init(&o->held, OUT_FILE_TERMINAL_MAX);
 	o->fd = STDOUT_FILENO;
 	if (path != NULL && strcmp(path, "-") != 0)
-		r = open_tmp(o, path, e);
+		r = io_is_special(path) ? open_special(o, path, e) :
+					  open_tmp(o, path, e);
 	else
 		o->is_terminal = isatty(STDOUT_FILENO) == 1;
 	if (r != 0)
@@ -120,7 +134,7 @@ out_file_commit(struct out_file *o, struct err *e)
 			    "terminal: give -o FILE");
 		return io_write_full(o->fd, o->held.p, o->held.len, e);
 	}
-	if (o->path == NULL)
+	if (o->path == NULL || o->is_special)
 		return 0;
 	if (fsync(o->fd) == -1)
 		return err_sys(e, "fsync %s", o->path);

@@ -3,8 +3,9 @@
  * not at all, or stdout.
  *
  * A file is written beside its final name and renamed over it when it is
- * complete and synced.  Bytes of a record reach a terminal only if all of
- * them are harmless text: they are held back until that is known.
+ * complete and synced; a device or pipe is written to as it is.  Bytes of a
+ * record reach a terminal only if all of them are harmless text: they are held
+ * back until that is known.
  */
 #ifndef AMBER_ARCHIVE_OUT_FILE_H
 #define AMBER_ARCHIVE_OUT_FILE_H

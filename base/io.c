@@ -368,12 +368,44 @@ out:
 	return r;
 }
 
+bool
+io_is_special(const char *path)
+{
+	struct stat st;
+
+	if (strncmp(path, "/dev/", 5) == 0)
+		return true;
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode) &&
+	    !S_ISDIR(st.st_mode);
+}
+
+int
+io_open_special(const char *path)
+{
+	return open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+static int
+put_special(const char *path, const void *p, size_t n, struct err *e)
+{
+	int fd, r;
+
+	if ((fd = io_open_special(path)) == -1)
+		return err_sys(e, "open");
+	r = io_write_full(fd, p, n, e);
+	if (close(fd) == -1 && r == 0)
+		r = err_sys(e, "close");
+	return r;
+}
+
 int
 io_replace_file(const char *path, const void *p, size_t n, mode_t mode,
     struct err *e)
 {
 	const struct iovec data = { (void *)(uintptr_t)p, n };
 
+	if (io_is_special(path))
+		return put_special(path, p, n, e);
 	return put_file(path, &data, mode, true, e);
 }
 

@@ -10,6 +10,7 @@
 #ifndef AMBER_BASE_IO_H
 #define AMBER_BASE_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -36,10 +37,16 @@ int	io_read_file(const char *path, struct bytes *out, struct err *e);
  * the old file stands.  When only the folder's fsync failed the new file is
  * in place and the error says so.  A crash may leave a temporary: its name
  * begins with ".new-" and ends with ".tmp".  mode is exact, whatever the
- * umask.  A symbolic link is replaced, not followed.
+ * umask.  A symbolic link is replaced, not followed.  What is no file to be
+ * replaced (io_is_special()) is written to instead.
  */
 int	io_replace_file(const char *path, const void *p, size_t n, mode_t mode,
 	struct err *e);
+/* A device, pipe or socket, or anything under /dev: renaming a file over
+ * /dev/null would break the machine. */
+bool	io_is_special(const char *path);
+/* Opens one of those for writing; -1 with errno. */
+int	io_open_special(const char *path);
 /* The same durability for a file that must not exist yet: ERR_EXIST, and the
  * old one untouched.  Never leaves a partial file under that name. */
 int	io_create_file(const char *path, const void *p, size_t n, mode_t mode,

@@ -412,6 +412,33 @@ test_replace_and_create(void **state)
 	free(other);
 }
 
+/* What is no file is written to, and nothing takes its place. */
+static void
+test_special(void **state)
+{
+	char *path = test_path(*state, "pipe"), got[8];
+	struct stat st;
+	struct err e;
+	int fd;
+
+	assert_true(io_is_special("/dev/null"));
+	assert_true(io_is_special("/dev/new"));
+	assert_false(io_is_special(path));
+	assert_false(io_is_special(*state));
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_true(io_is_special(path));
+	assert_int_not_equal(fd = open(path, O_RDWR | O_CLOEXEC), -1);
+	assert_int_equal(io_replace_file(path, "bytes", 5, 0644, &e), 0);
+	assert_int_equal(read(fd, got, sizeof(got)), 5);
+	assert_memory_equal(got, "bytes", 5);
+	close(fd);
+	assert_int_equal(io_replace_file("/dev/null", "x", 1, 0644, &e), 0);
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(test_folder_count(*state), 1);
+	free(path);
+}
+
 struct fault_row {
 	enum call	 call;
 	unsigned	 at, times;
@@ -558,6 +585,7 @@ main(void)
 		T(test_read_large),
 		T(test_read_refused),
 		T(test_replace_and_create),
+		T(test_special),
 		T(test_replace_faults),
 		T(test_create_faults),
 		T(test_no_memory),
