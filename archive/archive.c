@@ -66,6 +66,10 @@ deliver(struct archive *a, struct archive_job *j)
 		d.receipt_len = j->entry.receipt.len;
 		d.receipt = d.receipt_len > 0 ? j->entry.receipt.p : NULL;
 		d.rs = j->is_manifest ? NULL : j->rs;
+		if (!j->is_manifest) {
+			d.seal_ns = j->sealed_ns - j->queued_ns;
+			d.commit_ns = j->signed_ns - j->sealed_ns;
+		}
 	}
 	/* Counted down first, so that the callee finds the room. */
 	pthread_mutex_lock(&a->lock);
@@ -244,6 +248,7 @@ job_new(const struct archive_cb *cb, size_t cost, struct err *e)
 	commit_entry_init(&j->entry);
 	j->cb = *cb;
 	j->cost = cost;
+	j->queued_ns = clock_mono_ns(clock_system());
 	return j;
 }
 

@@ -33,6 +33,8 @@ struct archive_job {
 	uint8_t			 rs[SEAL_KEY_LEN];
 	int			 status;
 	struct err		 err;
+	/* Monotonic: when it was queued, sealed, signed. */
+	uint64_t		 queued_ns, sealed_ns, signed_ns;
 };
 
 struct archive_queue {

@@ -28,6 +28,7 @@ seal(struct archive *a, struct archive_job *j)
 
 	j->status = commit_entry_record(&j->entry, j->capture, &o, j->rs,
 	    &j->err);
+	j->sealed_ns = clock_mono_ns(clock_system());
 }
 
 void *
@@ -145,12 +146,17 @@ commit_manifest_job(struct archive *a, struct archive_job *j)
 static void
 commit_jobs(struct archive *a, struct archive_job *const *batch, size_t n)
 {
+	uint64_t now;
+
 	if (batch[0]->is_manifest)
 		commit_manifest_job(a, batch[0]);
 	else
 		commit_records(a, batch, n);
-	for (size_t i = 0; i < n; i++)
+	now = clock_mono_ns(clock_system());
+	for (size_t i = 0; i < n; i++) {
+		batch[i]->signed_ns = now;
 		bytes_free(&batch[i]->entry.frame);
+	}
 }
 
 /*

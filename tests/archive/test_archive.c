@@ -18,6 +18,7 @@
 #include "archive/layout.h"
 #include "archive/receipt.h"
 #include "archive/signer.h"
+#include "base/clock.h"
 #include "base/identity.h"
 #include "base/secret.h"
 #include "tests/archive/check.h"
@@ -47,6 +48,7 @@ struct slot {
 	uint8_t		rs[32];
 	char		receipt[RECEIPT_MAX];
 	size_t		receipt_len;
+	uint64_t	append_ns, seal_ns, commit_ns;
 };
 
 static struct slot slots[RECORDS];
@@ -66,6 +68,15 @@ on_done(const struct archive_done *d, void *arg)
 		return;
 	}
 	s->index = d->index;
+	s->seal_ns = d->seal_ns;
+	s->commit_ns = d->commit_ns;
+	/* They are parts of what the caller waited for. */
+	if (d->rs != NULL) {
+		assert_true(d->seal_ns > 0 && d->commit_ns > 0);
+		assert_true(d->seal_ns + d->commit_ns <=
+		    clock_mono_ns(clock_system()) - s->append_ns);
+	} else
+		assert_true(d->seal_ns == 0 && d->commit_ns == 0);
 	s->receipt_len = d->receipt_len;
 	if (d->receipt != NULL)
 		memcpy(s->receipt, d->receipt, d->receipt_len);
@@ -184,6 +195,7 @@ append(struct world *w, uint64_t epoch, struct slot *s, size_t body)
 	memset(s->body, (int)(s - slots), sizeof(s->body));
 	sample_capture_body(&s->c, (uint64_t)(s - slots), s->body, body,
 	    s->url);
+	s->append_ns = clock_mono_ns(clock_system());
 	return archive_append(w->a, epoch, &s->c, &cb, NULL);
 }
 
