@@ -22,6 +22,7 @@ exchange_limits_init(struct exchange_limits *l)
 	l->handshake_ms = 10 * 1000;
 	l->idle_ms = 120 * 1000;
 	l->silent_ms = 60 * 1000;
+	l->wait_ms = EXCHANGE_WAIT_MAX_MS;
 	l->retry_after_s = 5;
 }
 
@@ -50,6 +51,14 @@ exchange_core_new(struct exchange_core **out,
 	}
 	*out = c;
 	return 0;
+}
+
+void
+exchange_core_set_limits(struct exchange_core *c,
+    const struct exchange_limits *limits)
+{
+	c->limits = *limits;
+	exchange_table_set_sessions(c->table, limits->sessions);
 }
 
 void
@@ -239,7 +248,8 @@ core_exchange(struct exchange_session *s, const struct exchange_query *q,
 	if (slot->state == EXCHANGE_SLOT_EMPTY) {
 		slot->state = EXCHANGE_SLOT_WAITING;
 		slot->n = q->n;
-		slot->until_ms = now + q->wait_ms;
+		slot->until_ms = now + (q->wait_ms < s->core->limits.wait_ms ?
+			q->wait_ms : s->core->limits.wait_ms);
 		if (q->n > s->highest)
 			s->highest = q->n;
 		if (!exchange_query_is_poll(q) && q->n > s->highest_up)

@@ -60,6 +60,7 @@ struct exchange_limits {
 	uint32_t handshake_ms;		/* 10,000 from exchange 0 */
 	uint32_t idle_ms;		/* 120,000 without a request */
 	uint32_t silent_ms;		/* 60,000 without an exchange */
+	uint32_t wait_ms;		/* 25,000: a poll waits no longer */
 	unsigned retry_after_s;		/* 5: on 503 */
 };
 void	exchange_limits_init(struct exchange_limits *l);
@@ -99,6 +100,11 @@ int	exchange_core_new(struct exchange_core **out,
 	struct err *e);
 /* Ends every session (on_close, waiters dropped by on_drop). */
 void	exchange_core_free(struct exchange_core **cp);
+
+/* For sessions, waits and ids from now on.  More sessions than at first plus
+ * ended_ids are never open. */
+void	exchange_core_set_limits(struct exchange_core *c,
+	const struct exchange_limits *limits);
 
 /* Cuts slices, answers polls whose time is up, ends sessions. */
 void	exchange_core_turn(struct exchange_core *c);

@@ -260,6 +260,13 @@ exchange_server_listener(struct exchange_server *s)
 	return s->http;
 }
 
+void
+exchange_server_set_limits(struct exchange_server *s,
+    const struct exchange_limits *limits)
+{
+	exchange_core_set_limits(s->core, limits);
+}
+
 const struct exchange_core *
 exchange_server_core(const struct exchange_server *s)
 {

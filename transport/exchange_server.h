@@ -48,6 +48,10 @@ int	exchange_server_new(struct exchange_server **out,
 /* Ends every session and connection. */
 void	exchange_server_free(struct exchange_server **sp);
 
+/* For what begins from now on. */
+void	exchange_server_set_limits(struct exchange_server *s,
+	const struct exchange_limits *limits);
+
 /* To bind, adopt, drain, count; never to free. */
 struct http_listener *exchange_server_listener(struct exchange_server *s);
 /* For its statistics. */

@@ -73,6 +73,12 @@ exchange_table_free(struct exchange_table **tp)
 	*tp = NULL;
 }
 
+void
+exchange_table_set_sessions(struct exchange_table *t, size_t sessions)
+{
+	t->sessions_max = sessions;
+}
+
 uint64_t
 exchange_table_hash(const struct exchange_table *t,
     const uint8_t id[EXCHANGE_ID_LEN])

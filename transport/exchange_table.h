@@ -23,6 +23,9 @@ struct exchange_table;
 int	exchange_table_new(struct exchange_table **out, size_t sessions,
 	size_t ids, struct err *e);
 void	exchange_table_free(struct exchange_table **tp);
+/* Another number of sessions, as far as there are ids. */
+void	exchange_table_set_sessions(struct exchange_table *t,
+	size_t sessions);
 
 /* The open session, or NULL; then *ended says whether it ended lately. */
 struct exchange_session *exchange_table_find(struct exchange_table *t,

@@ -2,7 +2,6 @@
  * http_listener.c - accepting, caps and time-outs; see http_listener.h.
  * What a connection reads and writes is http_conn.c's.
  */
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <event2/listener.h>
@@ -17,10 +16,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/units.h"
 #include "transport/http_private.h"
+#include "transport/listen_socket.h"
 
-enum { TICK_MS = 250, BACKLOG = 1024, FILES_BESIDE = 256 };
+enum { TICK_MS = 250, FILES_BESIDE = 256 };
 
 struct http_listener_socket {
 	struct http_listener_socket	*next;
@@ -280,89 +279,15 @@ http_listener_adopt(struct http_listener *l, int fd, struct err *e)
 	return 0;
 }
 
-static uint16_t
-bound_port(int fd)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-
-	memset(&ss, 0, sizeof(ss));
-	if (getsockname(fd, (struct sockaddr *)&ss, &len) != 0)
-		return 0;
-	return ntohs(ss.ss_family == AF_INET6 ?
-	    ((struct sockaddr_in6 *)&ss)->sin6_port :
-	    ((struct sockaddr_in *)&ss)->sin_port);
-}
-
-static int
-listener_bind(struct http_listener *l, const struct sockaddr *sa,
-    socklen_t len, uint16_t *port, struct err *e)
-{
-	int fd, on = 1, r;
-
-	fd = socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-	    0);
-	if (fd == -1)
-		return err_sys(e, "socket");
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (sa->sa_family == AF_INET6)
-		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on,
-		    sizeof(on));
-	if (bind(fd, sa, len) != 0 || listen(fd, BACKLOG) != 0) {
-		r = err_sys(e, "bind");
-		(void)close(fd);
-		return r;
-	}
-	if (port != NULL)
-		*port = bound_port(fd);
-	return http_listener_adopt(l, fd, e);
-}
-
-/* "127.0.0.1:0" or "[::1]:0"; 0: it is neither. */
-static socklen_t
-parse_address(const char *text, struct sockaddr_storage *ss)
-{
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
-	struct sockaddr_in *in = (struct sockaddr_in *)ss;
-	const char *colon = strrchr(text, ':');
-	char host[INET6_ADDRSTRLEN + 2];
-	uint64_t port;
-	size_t n;
-
-	memset(ss, 0, sizeof(*ss));
-	if (colon == NULL || colon == text ||
-	    (n = (size_t)(colon - text)) >= sizeof(host) ||
-	    units_parse_uint(colon + 1, 0, UINT16_MAX, &port, NULL) != 0)
-		return 0;
-	memcpy(host, text, n);
-	host[n] = '\0';
-	if (host[0] == '[' && host[n - 1] == ']') {
-		host[n - 1] = '\0';
-		in6->sin6_family = AF_INET6;
-		in6->sin6_port = htons((uint16_t)port);
-		return inet_pton(AF_INET6, host + 1, &in6->sin6_addr) == 1 ?
-		    sizeof(*in6) : 0;
-	}
-	in->sin_family = AF_INET;
-	in->sin_port = htons((uint16_t)port);
-	return inet_pton(AF_INET, host, &in->sin_addr) == 1 ? sizeof(*in) : 0;
-}
-
 int
 http_listener_bind(struct http_listener *l, const char *address,
     uint16_t *port, struct err *e)
 {
-	struct sockaddr_storage ss;
-	const socklen_t len = parse_address(address, &ss);
-	int r;
+	int fd, r;
 
-	if (len == 0)
-		return err_set(e, ERR_ARG, "address to listen on: wants "
-		    "ADDRESS:PORT, as 127.0.0.1:8080 or [::1]:8080");
-	r = listener_bind(l, (struct sockaddr *)&ss, len, port, e);
-	if (r != 0)
-		err_ctx(e, "listen on %s", address);
-	return r;
+	if ((r = listen_socket_open(&fd, address, port, e)) != 0)
+		return r;
+	return http_listener_adopt(l, fd, e);
 }
 
 /* ---- life ---- */

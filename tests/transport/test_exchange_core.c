@@ -330,6 +330,40 @@ test_waiting(void **state)
 	rig_free(rig);
 }
 
+/* Limits may change while sessions are open. */
+static void
+test_set_limits(void **state)
+{
+	struct rig *rig = rig_new(NULL);
+	struct exchange_limits l;
+	struct rig_wait *w, *before;
+	struct peer p, other;
+
+	(void)state;
+	open_it(&p, rig, 1);
+	before = poll_it(&p, p.c);
+	exchange_limits_init(&l);
+	l.wait_ms = 100;
+	l.sessions = 1;
+	exchange_core_set_limits(rig->core, &l);
+	w = poll_it(&p, p.c + 1);
+	rig_advance(rig, 99);
+	expect_waiting(w);
+	rig_advance(rig, 1);
+	expect(w, 200, 0);
+	/* what was asked before waits as it was told */
+	rig_advance(rig, EXCHANGE_WAIT_DEFAULT_MS - 101);
+	expect_waiting(before);
+	rig_advance(rig, 1);
+	expect(before, 200, 0);
+	peer_init(&other, rig, 2);
+	expect(upload(&other, 0, 0, 1, 2), 503, 0);
+	l.sessions = 2;
+	exchange_core_set_limits(rig->core, &l);
+	expect(upload(&other, 0, 0, 1, 2), 200, 0);
+	rig_free(rig);
+}
+
 static void
 test_copies(void **state)
 {
@@ -763,6 +797,7 @@ main(void)
 		cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_set_limits),
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_uploads),
 		cmocka_unit_test(test_end),
