@@ -19,6 +19,7 @@ struct admission {
 	struct admission_limits	 limits;
 	struct admission_counts	 counts;
 	enum admission_refusal	 closed;
+	uint64_t		 wait_s;	/* for an epoch; 0: unknown */
 	uint64_t		 mean_ms;	/* of recent operations */
 };
 
@@ -80,6 +81,18 @@ void
 admission_set_closed(struct admission *a, enum admission_refusal why)
 {
 	a->closed = why;
+}
+
+enum admission_refusal
+admission_closed(const struct admission *a)
+{
+	return a->closed;
+}
+
+void
+admission_set_wait_s(struct admission *a, uint64_t s)
+{
+	a->wait_s = s;
 }
 
 static enum admission_refusal
@@ -196,6 +209,9 @@ admission_retry_after_s(const struct admission *a)
 	uint64_t n = a->counts.in_use > 0 ? a->counts.in_use : 1;
 	uint64_t s = (a->mean_ms / n + 999) / 1000;
 
+	if ((a->closed == ADMISSION_WARMING ||
+		a->closed == ADMISSION_EXPIRED) && a->wait_s != 0)
+		s = a->wait_s;
 	return s < 1 ? 1 : s > RETRY_MAX_S ? RETRY_MAX_S : (unsigned)s;
 }
 

@@ -66,6 +66,9 @@ int	admission_set_limits(struct admission *a,
 
 /* A reason that holds for all (no key yet, no room); ADMISSION_OK lifts it. */
 void	admission_set_closed(struct admission *a, enum admission_refusal why);
+enum admission_refusal admission_closed(const struct admission *a);
+/* How long it is likely to last until an epoch serves; 0: not known. */
+void	admission_set_wait_s(struct admission *a, uint64_t s);
 
 /* Takes a permit and the reservation, or counts and returns the refusal. */
 enum admission_refusal admission_take(struct admission *a,
@@ -83,8 +86,9 @@ void	admission_drop(struct admission_permit *p);
 bool	admission_take_request(struct admission *a, uint64_t bytes);
 void	admission_give_request(struct admission *a, uint64_t bytes);
 
-/* Seconds for Retry-After, 1..120: the time until a permit is likely to come
- * back, from the mean of recent operations and how many run. */
+/* Seconds for Retry-After, 1..120: without an epoch, until there is one, as
+ * far as that is known; else the time until a permit is likely to come back,
+ * from the mean of recent operations and how many run. */
 unsigned admission_retry_after_s(const struct admission *a);
 /* The word of Amber-Reason. */
 const char *admission_word(enum admission_refusal why);

@@ -12,6 +12,8 @@
 #include "base/identity.h"
 #include "relay/amberd_init.h"
 #include "relay/config.h"
+#include "relay/token_file.h"
+#include "transport/tls_context.h"
 
 enum { FOLDER_MODE = 0700, ARCHIVE_MODE = 0750 };
 
@@ -60,6 +62,13 @@ make_folder_of(const char *path, struct err *e)
 }
 
 static int
+no_user(const char *user, struct err *e)
+{
+	return err_set(e, ERR_NOENT, "user %s: there is no such user; make "
+	    "one (adduser --system --group %s) or set user", user, user);
+}
+
+static int
 give_to_user(const char *path, const char *user, struct err *e)
 {
 	const struct passwd *pw;
@@ -67,9 +76,7 @@ give_to_user(const char *path, const char *user, struct err *e)
 	if (geteuid() != 0 || user[0] == '\0')
 		return 0;
 	if ((pw = getpwnam(user)) == NULL)
-		return err_set(e, ERR_NOENT, "user %s: there is no such user; "
-		    "make one (adduser --system --group %s) or set user",
-		    user, user);
+		return no_user(user, e);
 	if (chown(path, pw->pw_uid, pw->pw_gid) == -1)
 		return err_sys(e, "give %s to %s", path, user);
 	return 0;
@@ -112,4 +119,66 @@ amberd_init_make(const struct config *c, bool *made_identity, struct err *e)
 	}
 	*made_identity = true;
 	return 0;
+}
+
+/* ---- what must be there ---- */
+
+int
+amberd_init_check_user(const struct config *c, struct err *e)
+{
+	if (geteuid() != 0 || c->user[0] == '\0' || getpwnam(c->user) != NULL)
+		return 0;
+	return no_user(c->user, e);
+}
+
+static int
+check_tokens(const char *path, struct err *e)
+{
+	struct token_file *t = NULL;
+	int r = 0;
+
+	if (path[0] != '\0' && (r = token_file_load(&t, path, e)) != 0)
+		err_ctx(e, "token_file");
+	token_file_free(&t);
+	return r;
+}
+
+static int
+check_roots(const char *path, struct err *e)
+{
+	struct tls_context *ctx = NULL;
+	int r = 0;
+
+	if (path[0] != '\0' && (r = tls_context_new_public(&ctx, path, e)) != 0)
+		err_ctx(e, "ca_file");
+	tls_context_free(&ctx);
+	return r;
+}
+
+static int
+check_identity(const struct config *c, struct err *e)
+{
+	struct identity *id = NULL;
+	int r;
+
+	if ((r = identity_load(c->identity, &id, e)) != 0)
+		err_ctx(e, "identity %s", c->identity);
+	else if (strcmp(identity_vkey(id)->name, c->origin) != 0)
+		r = err_set(e, ERR_ARG, "origin is \"%s\", but %s is the "
+		    "identity of \"%s\"", c->origin, c->identity,
+		    identity_vkey(id)->name);
+	identity_free(&id);
+	return r;
+}
+
+int
+amberd_init_check(const struct config *c, struct err *e)
+{
+	int r;
+
+	if ((r = amberd_init_check_user(c, e)) != 0 ||
+	    (r = check_tokens(c->token_file, e)) != 0 ||
+	    (r = check_roots(c->ca_file, e)) != 0)
+		return r;
+	return amberd_init_is_needed(c) ? 0 : check_identity(c, e);
 }

@@ -109,7 +109,8 @@ check(const struct config *c)
 	char self[PATH_MAX], timelock[PATH_MAX];
 
 	if (self_path(self, &e) != 0 ||
-	    timelock_path(c, self, timelock, &e) != 0)
+	    timelock_path(c, self, timelock, &e) != 0 ||
+	    secret_init(&e) != 0 || amberd_init_check(c, &e) != 0)
 		return fail(&e);
 	(void)printf("The config is sound.%s\n", amberd_init_is_needed(c) ?
 	    "  There is no identity yet: amberd --init makes one." : "");
@@ -125,7 +126,7 @@ prepare(const struct config *c, struct err *e)
 
 	if (!amberd_init_is_needed(c))
 		return 0;
-	if (c->profile != CONFIG_DEMO)
+	if (config_is_production(c))
 		return err_set(e, ERR_NOENT, "there is no identity in %s: "
 		    "amberd --init makes one", c->identity);
 	if ((r = amberd_init_make(c, &made, e)) == 0 && made) {
@@ -157,7 +158,7 @@ run(struct amberd_opts *o, struct config *c)
 	if (self_path(self, &e) != 0 || secret_init(&e) != 0 ||
 	    timelock_path(c, self, timelock, &e) != 0 ||
 	    log_level_parse(c->log_level, &level, &e) != 0 ||
-	    prepare(c, &e) != 0)
+	    amberd_init_check_user(c, &e) != 0 || prepare(c, &e) != 0)
 		return fail(&e);
 	log_open("amberd", level, c->log_json);
 	return supervisor_run(&s);

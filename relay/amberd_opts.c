@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "relay/amberd_opts.h"
 #include "relay/config.h"
+#include "relay/relay_setup.h"
 #include "relay/supervisor.h"
 
 static const char help[] =
@@ -205,8 +206,8 @@ amberd_opts_load(struct config **out, void *arg, struct err *e)
 	for (i = 0; i < o->nsets && r == 0; i++)
 		if ((r = config_set(c, o->sets[i], e)) != 0)
 			err_ctx(e, "command line");
-	if (r == 0)
-		r = config_check(c, e);
+	if (r == 0 && (r = config_check(c, e)) == 0)
+		r = relay_setup_check(c, e);
 	if (r != 0) {
 		config_free(&c);
 		return r;

@@ -133,6 +133,48 @@ add_record(struct bytes *out, const struct answer_record *rec, struct err *e)
 	    sodium_base64_VARIANT_URLSAFE_NO_PADDING, e);
 }
 
+/* Those stages that there were. */
+static int
+add_times(struct bytes *out, const struct answer_times *t, struct err *e)
+{
+	const struct { const char *name; int64_t us; } rows[] = {
+		{ "dns", t->dns }, { "connect", t->connect },
+		{ "tls", t->tls }, { "first-byte", t->first_byte },
+		{ "body", t->body }, { "fetch", t->fetch },
+		{ "seal", t->seal }, { "commit", t->commit },
+	};
+	char text[8 * 32] = "";
+	size_t i, n = 0;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].us >= 0)
+			n += (size_t)snprintf(text + n, sizeof(text) - n,
+			    "%s%s=%lld", n > 0 ? ", " : "", rows[i].name,
+			    (long long)rows[i].us);
+	return http_head_field(out, "Amber-Timing", text, n, e);
+}
+
+static int
+add_about(struct bytes *out, const struct answer_about *a, struct err *e)
+{
+	const struct answer_epoch *ep;
+	char hex[2 * sizeof(ep->puzzle) + 1];
+	size_t i;
+	int r;
+
+	r = http_head_fieldf(out, e, "Amber-State", "%s", a->state);
+	for (i = 0; i < a->nepochs && r == 0; i++) {
+		ep = &a->epochs[i];
+		sodium_bin2hex(hex, sizeof(hex), ep->puzzle,
+		    sizeof(ep->puzzle));
+		r = http_head_fieldf(out, e, "Amber-Epoch",
+		    "n=%llu, from=%lld, until=%lld, puzzle=%s",
+		    (unsigned long long)ep->number, (long long)ep->not_before,
+		    (long long)ep->not_after, hex);
+	}
+	return r;
+}
+
 /* The length verbatim where there is no body by rule, else the true one. */
 static int
 add_length(struct bytes *out, const struct answer_opts *o, struct err *e)
@@ -204,7 +246,9 @@ answer_head(struct bytes *out, const struct answer_opts *o, struct err *e)
 		return r;
 	if ((r = add_proxy_status(out, o, e)) != 0)
 		return r;
-	if (o->record != NULL && (r = add_record(out, o->record, e)) != 0)
+	if ((o->record != NULL && (r = add_record(out, o->record, e)) != 0) ||
+	    (o->times != NULL && (r = add_times(out, o->times, e)) != 0) ||
+	    (o->about != NULL && (r = add_about(out, o->about, e)) != 0))
 		return r;
 	return http_head_end(out, e);
 }

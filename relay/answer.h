@@ -39,6 +39,28 @@ struct answer_record {
 	const uint8_t		*rs;		/* 32 bytes */
 };
 
+/* Where an operation's time went, in microseconds; -1: no such stage. */
+struct answer_times {
+	int64_t			 dns, connect, tls, first_byte, body;
+	int64_t			 fetch;		/* all of these */
+	int64_t			 seal, commit;
+};
+
+/* An epoch that records are sealed in: the one that serves, or one whose last
+ * requests are still under way. */
+struct answer_epoch {
+	uint64_t		 number;
+	int64_t			 not_before, not_after;	/* unix seconds */
+	uint8_t			 puzzle[32];
+};
+
+/* The relay about itself. */
+struct answer_about {
+	const char		*state;		/* a word */
+	const struct answer_epoch *epochs;	/* newest first */
+	size_t			 nepochs;
+};
+
 struct answer_opts {
 	/* The server's answer to be passed on, or NULL for one of ours. */
 	const struct http_message *message;
@@ -53,6 +75,8 @@ struct answer_opts {
 	/* Both. */
 	unsigned		 received;	/* upstream's status, 0: none */
 	const struct answer_record *record;	/* NULL: not archived */
+	const struct answer_times *times;	/* NULL: not told */
+	const struct answer_about *about;	/* NULL: not asked for */
 	bool			 close;		/* Connection: close */
 };
 int	answer_head(struct bytes *out, const struct answer_opts *o,

@@ -15,12 +15,6 @@
 #include "relay/config.h"
 #include "relay/config_keys.h"
 
-static void *
-field(struct config *c, const struct config_key *k)
-{
-	return (char *)c + k->offset;
-}
-
 static size_t
 number_of(const struct config_key *k)
 {
@@ -96,15 +90,13 @@ number_set(uint64_t *at, const struct config_key *k, const char *value,
 	else if (k->kind == CONFIG_MS)
 		r = units_parse_duration_ms(value, &v, e);
 	else
-		r = units_parse_uint(value, 0, UINT64_MAX, &v, e);
+		r = units_parse_uint(value, k->lo, k->hi, &v, e);
 	if (r != 0)
 		return r;
 	if (v < k->lo || v > k->hi)
-		return err_set(e, ERR_ARG, "%s is out of range: %llu..%llu%s",
+		return err_set(e, ERR_ARG, "%s is out of range: %llu..%llu %s",
 		    value, (unsigned long long)k->lo, (unsigned long long)k->hi,
-		    k->kind == CONFIG_MS ? " ms" :
-			k->kind == CONFIG_SIZE ? " bytes" :
-						 "");
+		    k->kind == CONFIG_MS ? "ms" : "bytes");
 	*at = v;
 	return 0;
 }
@@ -113,17 +105,10 @@ static int
 word_set(struct config *c, const struct config_key *k, const char *value,
     struct err *e)
 {
-	size_t i;
-
 	if (!is_word_of(k->words, value))
 		return err_set(e, ERR_ARG, "\"%.40s\" is none of: %s", value,
 		    k->words);
-	/* The profile is a word by name and an enum in the struct. */
-	if (k->offset != offsetof(struct config, profile))
-		return text_set(field(c, k), value, e);
-	i = strcmp(value, "production") == 0 ? CONFIG_PRODUCTION : CONFIG_DEMO;
-	c->profile = i;
-	return 0;
+	return text_set(config_keys_at(c, k), value, e);
 }
 
 static int
@@ -144,15 +129,15 @@ value_set(struct config *c, const struct config_key *k, const char *value,
 	case CONFIG_COUNT:
 	case CONFIG_SIZE:
 	case CONFIG_MS:
-		return number_set(field(c, k), k, value, e);
+		return number_set(config_keys_at(c, k), k, value, e);
 	case CONFIG_FLAG:
-		return flag_set(field(c, k), value, e);
+		return flag_set(config_keys_at(c, k), value, e);
 	case CONFIG_TEXT:
-		return text_set(field(c, k), value, e);
+		return text_set(config_keys_at(c, k), value, e);
 	case CONFIG_WORD:
 		return word_set(c, k, value, e);
 	case CONFIG_LIST:
-		return list_add(field(c, k), value, strlen(value), e);
+		return list_add(config_keys_at(c, k), value, strlen(value), e);
 	}
 	return err_set(e, ERR_ARG, "no such kind of key");
 }
@@ -165,34 +150,40 @@ default_set(struct config *c, const struct config_key *k, struct err *e)
 	size_t n;
 	int r = 0;
 
-	if (c->profile == CONFIG_PRODUCTION && k->production != NULL)
+	if (config_is_production(c) && k->production != NULL)
 		at = k->production;
 	if (k->kind != CONFIG_LIST)
 		return value_set(c, k, at, e);
-	list_clear(field(c, k));
+	list_clear(config_keys_at(c, k));
 	for (; *at != '\0' && r == 0; at += n + strspn(at + n, " ")) {
 		n = strcspn(at, " ");
-		r = list_add(field(c, k), at, n, e);
+		r = list_add(config_keys_at(c, k), at, n, e);
 	}
 	return r;
+}
+
+bool
+config_is_production(const struct config *c)
+{
+	return strcmp(c->profile, "production") == 0;
 }
 
 int
 config_use_profile(struct config *c, const char *name, struct err *e)
 {
-	const struct config_key *k;
+	const struct config_key *k, *profile = config_keys_find("profile");
 	size_t i, n;
 	int r;
 
 	k = config_keys(&n);
 	assert(n <= CONFIG_KEYS_MAX);
-	if ((r = word_set(c, config_keys_find("profile"), name, e)) != 0) {
+	if ((r = word_set(c, profile, name, e)) != 0) {
 		err_ctx(e, "profile");
 		return r;
 	}
 	for (i = 0; i < n; i++)
-		if (k[i].offset != offsetof(struct config, profile) &&
-		    !c->is_given[i] && (r = default_set(c, &k[i], e)) != 0)
+		if (&k[i] != profile && !c->is_given[i] &&
+		    (r = default_set(c, &k[i], e)) != 0)
 			return r;
 	return 0;
 }
@@ -224,11 +215,9 @@ config_free(struct config **cp)
 	k = config_keys(&n);
 	for (i = 0; i < n; i++) {
 		if (k[i].kind == CONFIG_LIST)
-			list_clear(field(*cp, &k[i]));
-		else if (k[i].kind == CONFIG_TEXT ||
-		    (k[i].kind == CONFIG_WORD &&
-			k[i].offset != offsetof(struct config, profile)))
-			free(*(char **)field(*cp, &k[i]));
+			list_clear(config_keys_at(*cp, &k[i]));
+		else if (k[i].kind == CONFIG_TEXT || k[i].kind == CONFIG_WORD)
+			free(*(char **)config_keys_at(*cp, &k[i]));
 	}
 	free(*cp);
 	*cp = NULL;
@@ -239,6 +228,10 @@ unknown_key(const char *name, struct err *e)
 {
 	const char *near = config_keys_nearest(name);
 
+	/* inih takes what stands before "=" or ":" for a key. */
+	if (strpbrk(name, " \t") != NULL)
+		return err_set(e, ERR_ARG, "\"%.60s\": not \"key = value\"",
+		    name);
 	if (near != NULL)
 		return err_set(e, ERR_ARG,
 		    "unknown key \"%.40s\"; did you "
@@ -272,7 +265,7 @@ load_key(struct load *l, const char *name, const char *value)
 		return err_set(&l->fail, ERR_ARG, "\"%s\" is given twice",
 		    name);
 	if (k->kind == CONFIG_LIST && !l->is_seen[i])
-		list_clear(field(l->c, k));
+		list_clear(config_keys_at(l->c, k));
 	l->is_seen[i] = l->c->is_given[i] = true;
 	if (k->kind == CONFIG_LIST && value[0] == '\0')
 		return 0;
@@ -405,11 +398,11 @@ config_set(struct config *c, const char *assignment, struct err *e)
 	name[n] = '\0';
 	if ((k = config_keys_find(name)) == NULL)
 		return unknown_key(name, e);
-	if (k->offset == offsetof(struct config, profile))
+	if (strcmp(name, "profile") == 0)
 		return config_use_profile(c, eq + 1, e);
 	c->is_given[number_of(k)] = true;
 	if (k->kind == CONFIG_LIST && eq[1] == '\0') {
-		list_clear(field(c, k));
+		list_clear(config_keys_at(c, k));
 		return 0;
 	}
 	if ((r = value_set(c, k, eq + 1, e)) != 0)

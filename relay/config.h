@@ -37,11 +37,9 @@ struct config_list {
 	size_t	  n;
 };
 
-enum config_profile { CONFIG_DEMO, CONFIG_PRODUCTION };
-
 /* Sizes in bytes, durations in milliseconds.  Read only, once loaded. */
 struct config {
-	uint64_t	profile;		/* enum config_profile */
+	char		*profile;		/* "demo", "production" */
 	/* names and places */
 	char		*origin, *identity, *archive, *user, *timelock;
 	/* listeners */
@@ -87,6 +85,7 @@ int	config_load_file(struct config *c, const char *path, struct err *e);
 int	config_set(struct config *c, const char *assignment, struct err *e);
 /* The profile's defaults for every key not given by file or flag. */
 int	config_use_profile(struct config *c, const char *name, struct err *e);
+bool	config_is_production(const struct config *c);
 /* What single values cannot tell: contradictions and what must be named.
  * Call it last. */
 int	config_check(const struct config *c, struct err *e);

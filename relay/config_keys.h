@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct config;
+
 enum config_kind {
 	CONFIG_COUNT,		/* uint64_t, a number */
 	CONFIG_SIZE,		/* uint64_t, bytes */
@@ -29,6 +31,19 @@ struct config_key {
 	const char	*production;	/* are parted by blanks; NULL: same */
 	const char	*text;		/* what it does, a sentence */
 };
+
+/* Where its value stands. */
+static inline void *
+config_keys_at(struct config *c, const struct config_key *k)
+{
+	return (char *)c + k->offset;
+}
+
+static inline const void *
+config_keys_in(const struct config *c, const struct config_key *k)
+{
+	return (const char *)c + k->offset;
+}
 
 const struct config_key *config_keys(size_t *n);
 const struct config_key *config_keys_find(const char *name);

@@ -12,18 +12,6 @@
 #include "relay/config.h"
 #include "relay/config_keys.h"
 
-static const void *
-field(const struct config *c, const struct config_key *k)
-{
-	return (const char *)c + k->offset;
-}
-
-static bool
-is_profile(const struct config_key *k)
-{
-	return k->offset == offsetof(struct config, profile);
-}
-
 /* The largest unit that keeps the number whole. */
 static void
 print_size(FILE *f, uint64_t v)
@@ -55,7 +43,7 @@ print_ms(FILE *f, uint64_t v)
 static void
 print_value(FILE *f, const struct config *c, const struct config_key *k)
 {
-	const void *at = field(c, k);
+	const void *at = config_keys_in(c, k);
 
 	switch (k->kind) {
 	case CONFIG_COUNT:
@@ -72,12 +60,7 @@ print_value(FILE *f, const struct config *c, const struct config_key *k)
 		break;
 	case CONFIG_TEXT:
 	case CONFIG_WORD:
-		if (is_profile(k))
-			fputs(c->profile == CONFIG_PRODUCTION ? "production" :
-								"demo",
-			    f);
-		else
-			fputs(*(char *const *)at, f);
+		fputs(*(char *const *)at, f);
 		break;
 	case CONFIG_LIST:
 		break;
@@ -100,7 +83,7 @@ config_print(const struct config *c, FILE *f)
 			fputc('\n', f);
 			continue;
 		}
-		l = field(c, &k[i]);
+		l = config_keys_in(c, &k[i]);
 		for (j = 0; j < l->n; j++)
 			fprintf(f, "%s = %s\n", k[i].name, l->at[j]);
 		if (l->n == 0)
@@ -205,7 +188,7 @@ size_of(const struct config_key *k)
 		return sizeof(bool);
 	case CONFIG_TEXT:
 	case CONFIG_WORD:
-		return is_profile(k) ? sizeof(uint64_t) : sizeof(char *);
+		return sizeof(char *);
 	case CONFIG_LIST:
 		return sizeof(struct config_list);
 	case CONFIG_COUNT:
@@ -220,12 +203,11 @@ static bool
 values_are_equal(const struct config *a, const struct config *b,
     const struct config_key *k)
 {
-	const void *x = field(a, k), *y = field(b, k);
+	const void *x = config_keys_in(a, k), *y = config_keys_in(b, k);
 
 	if (k->kind == CONFIG_LIST)
 		return lists_are_equal(x, y);
-	if ((k->kind == CONFIG_TEXT || k->kind == CONFIG_WORD) &&
-	    !is_profile(k))
+	if (k->kind == CONFIG_TEXT || k->kind == CONFIG_WORD)
 		return strcmp(*(char *const *)x, *(char *const *)y) == 0;
 	return memcmp(x, y, size_of(k)) == 0;
 }
@@ -234,7 +216,7 @@ values_are_equal(const struct config *a, const struct config *b,
 static void
 values_swap(struct config *a, struct config *b, const struct config_key *k)
 {
-	char *x = (char *)a + k->offset, *y = (char *)b + k->offset;
+	char *x = config_keys_at(a, k), *y = config_keys_at(b, k);
 	char tmp[sizeof(struct config_list)];
 	size_t n = size_of(k);
 

@@ -98,7 +98,7 @@ answer_own(struct fetch *f, struct answer_opts *o)
 	deliver(f);
 }
 
-/* Refused before anything went upstream: answered from the loop. */
+/* Without going upstream: answered from the loop. */
 static void
 fetch_on_kick(evutil_socket_t fd, short what, void *arg)
 {
@@ -108,7 +108,7 @@ fetch_on_kick(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-refuse(struct fetch *f, struct answer_opts *o)
+answer_now(struct fetch *f, struct answer_opts *o)
 {
 	static const struct timeval now = { 0, 0 };
 	bool had_owner = f->has_owner;
@@ -135,13 +135,36 @@ answer_unarchived(struct fetch *f, bool is_full, const char *why)
 	answer_own(f, &o);
 }
 
+static int64_t
+us_of(int64_t ms)
+{
+	return ms < 0 ? -1 : ms * 1000;
+}
+
+static struct answer_times
+times_of(const struct upstream_result *res, const struct archive_done *d)
+{
+	const int64_t *ms = res->times.ms;
+
+	return (struct answer_times){ .dns = us_of(ms[CAPTURE_DNS]),
+		.connect = us_of(ms[CAPTURE_CONNECT]),
+		.tls = us_of(ms[CAPTURE_TLS]),
+		.first_byte = us_of(ms[CAPTURE_FIRST_BYTE]),
+		.body = us_of(res->body_ms),
+		.fetch = us_of(ms[CAPTURE_TOTAL]),
+		.seal = (int64_t)(d->seal_ns / 1000),
+		.commit = (int64_t)(d->commit_ns / 1000) };
+}
+
 static void
 answer_archived(struct fetch *f, const struct archive_done *d)
 {
 	struct answer_record rec = { d->index, d->receipt, d->receipt_len,
 		d->rs };
 	const struct upstream_result *res = f->res;
+	const struct answer_times times = times_of(res, d);
 	struct answer_opts o = { .record = &rec,
+		.times = &times,
 		.received = res->message == NULL ? 0 : res->message->status };
 	struct err e = ERR_INIT;
 
@@ -176,8 +199,12 @@ fetch_on_archived(const struct archive_done *d, void *arg)
 
 	f->is_borrowed = false;
 	(void)evtimer_del(f->timer);
-	metrics_observe(&s->stages[SERVICE_PUBLISH],
-	    (double)(clock_mono_ms(s->clock) - f->publish_ms) / 1000);
+	if (d->status == 0) {
+		metrics_observe(&s->stages[SERVICE_SEAL],
+		    (double)d->seal_ns / 1e9);
+		metrics_observe(&s->stages[SERVICE_COMMIT],
+		    (double)d->commit_ns / 1e9);
+	}
 	fetch_record_free(f);
 	admission_finish(&f->permit);
 	if (d->status != 0)
@@ -221,6 +248,9 @@ observe_stages(struct fetch *f)
 		if (f->res->times.ms[i] >= 0)
 			metrics_observe(&f->s->stages[to[i]],
 			    (double)f->res->times.ms[i] / 1000);
+	if (f->res->body_ms >= 0)
+		metrics_observe(&f->s->stages[SERVICE_BODY],
+		    (double)f->res->body_ms / 1000);
 }
 
 static void
@@ -249,7 +279,6 @@ fetch_on_upstream(struct upstream_result *res, void *arg)
 		return;
 	}
 	f->is_borrowed = true;
-	f->publish_ms = clock_mono_ms(s->clock);
 	(void)evtimer_add(f->timer, &late);
 }
 
@@ -316,7 +345,31 @@ refuse_request(struct fetch *f, const struct fetch_request *rq)
 	}
 	if (o.status == 0)
 		return false;
-	refuse(f, &o);
+	answer_now(f, &o);
+	return true;
+}
+
+/* An OPTIONS that may be forwarded no further is for the relay itself (RFC
+ * 9110 section 7.6.2): how it is, and in which epochs it seals. */
+static bool
+tell_about(struct fetch *f, struct http_fields fields)
+{
+	const struct http_field *hops = http_head_only(fields,
+	    "Max-Forwards");
+	enum admission_refusal closed = admission_closed(f->s->admission);
+	const struct answer_about about = {
+		.state = closed == ADMISSION_OK ? "ready" :
+						  admission_word(closed),
+		.epochs = f->s->epochs,
+		.nepochs = f->s->nepochs };
+	struct answer_opts o = { .status = 200,
+		.details = about.state,
+		.about = &about };
+
+	if (strcmp(f->method, "OPTIONS") != 0 || hops == NULL ||
+	    hops->value_len != 1 || hops->value[0] != '0')
+		return false;
+	answer_now(f, &o);
 	return true;
 }
 
@@ -333,7 +386,7 @@ refuse_admission(struct fetch *f)
 	o.reason = admission_word(why);
 	o.details = o.reason;
 	o.retry_after_s = admission_retry_after_s(f->s->admission);
-	refuse(f, &o);
+	answer_now(f, &o);
 	return true;
 }
 
@@ -365,13 +418,14 @@ begin(struct fetch *f, const struct fetch_request *rq)
 		.details = "the request could not be sent" };
 	struct err e = ERR_INIT;
 
-	if (refuse_request(f, rq) || refuse_admission(f))
+	if (refuse_request(f, rq) || tell_about(f, rq->fields) ||
+	    refuse_admission(f))
 		return;
 	f->epoch = f->s->epoch;
 	if (start_upstream(f, rq, &e) != 0) {
 		log_err(&e, "upstream");
 		admission_drop(&f->permit);
-		refuse(f, &o);
+		answer_now(f, &o);
 	}
 }
 

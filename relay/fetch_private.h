@@ -23,7 +23,6 @@ struct fetch {
 	struct upstream_result	*res;
 	struct admission_permit	 permit;
 	uint64_t		 epoch;		/* admitted in */
-	uint64_t		 publish_ms;	/* when it was queued */
 	/* The request. */
 	char			 method[FETCH_METHOD_MAX];
 	struct bytes		 url;		/* text that to points into */

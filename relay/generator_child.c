@@ -78,7 +78,7 @@ add_rules(struct generator_child_args *a, const struct config *c,
 	    0 ||
 	    (r = add(a, "--recheck", "auto", e)) != 0)
 		return r;
-	return c->profile == CONFIG_DEMO ? add(a, "--demo", NULL, e) : 0;
+	return config_is_production(c) ? 0 : add(a, "--demo", NULL, e);
 }
 
 static int

@@ -5,68 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/secret.h"
 #include "relay/admission.h"
-#include "relay/answer.h"
 #include "relay/config.h"
-#include "relay/fetch.h"
-#include "relay/inner.h"
+#include "relay/inner_inside.h"
 #include "relay/service.h"
 #include "relay/upstream.h"
-#include "transport/http_fault.h"
 #include "transport/http_parser.h"
 #include "transport/tls_stream.h"
 
-enum {
-	PLAIN = 16 * 1024,		/* a TLS record */
-	OWN_MAX = 4096,			/* bytes of an answer of our own */
-	SLOW_CHECK_MS = 1000,
-};
-
-enum inner_state {
-	INNER_HANDSHAKE,
-	INNER_REQUEST,		/* waiting for, or reading, a request */
-	INNER_FETCH,
-	INNER_ANSWER,
-	INNER_ENDING,		/* close_notify queued */
-	INNER_DEAD,
-};
-
-struct inner {
-	struct service		*s;
-	struct inner_cbs	 cbs;
-	struct tls_stream	*tls;
-	struct http_parser	*http;
-	struct event		*timer;
-	uint64_t		 id;
-	enum inner_state	 state;
-	bool			 has_eof;	/* the client ended */
-	bool			 is_last;	/* close after this answer */
-	bool			 is_pumping, is_full;
-	struct bytes		 body;		/* of the request */
-	struct bytes		 left;		/* plaintext not parsed yet */
-	struct fetch		*fetch;
-	/* The answer on its way: head, then body. */
-	struct bytes		 own;		/* 100, and answers of ours */
-	struct fetch_answer	 answer;
-	size_t			 sent;		/* of head and body */
-	uint64_t		 answer_ms;	/* when it began */
-};
-
-static void pump(struct inner *i);
-
-static void
-arm(struct inner *i, uint64_t ms)
-{
-	struct timeval tv = { (time_t)(ms / 1000),
-		(suseconds_t)(ms % 1000) * 1000 };
-
-	(void)evtimer_add(i->timer, &tv);
-}
+enum { OWN_MAX = 4096 };	/* bytes of an answer of our own */
 
 static size_t
 answer_left(const struct inner *i)
@@ -74,180 +24,6 @@ answer_left(const struct inner *i)
 	return i->state != INNER_ANSWER ?
 	    0 :
 	    i->answer.head_len + i->answer.body_len - i->sent;
-}
-
-static void
-set_busy(struct inner *i, bool busy)
-{
-	i->cbs.on_busy(busy, i->cbs.arg);
-}
-
-static void
-abort_session(struct inner *i)
-{
-	if (i->state == INNER_DEAD)
-		return;
-	i->state = INNER_DEAD;
-	(void)evtimer_del(i->timer);
-	fetch_free(&i->fetch);
-	i->cbs.on_abort(i->cbs.arg);
-}
-
-static void
-begin_answer(struct inner *i, const struct fetch_answer *a)
-{
-	i->answer = *a;
-	i->sent = 0;
-	i->state = INNER_ANSWER;
-	i->answer_ms = clock_mono_ms(i->s->clock);
-	arm(i, SLOW_CHECK_MS);
-	i->cbs.on_wake(i->cbs.arg);
-}
-
-/* A faulty request: a short answer, and the session's end. */
-static void
-answer_fault(struct inner *i, unsigned status, const char *details)
-{
-	struct answer_opts o = { .status = status,
-		.token = "http_request_error",
-		.details = details,
-		.close = true };
-	struct bytes text = BYTES_INIT(512);
-	struct fetch_answer a = { NULL, 0, NULL, 0 };
-	struct err e = ERR_INIT;
-
-	i->is_last = true;
-	bytes_clear(&i->own);
-	if (status == 503) {
-		o.token = "connection_limit_reached";
-		o.reason = admission_word(ADMISSION_MEMORY);
-		o.retry_after_s = admission_retry_after_s(i->s->admission);
-	}
-	if (answer_text(&text, status, o.token, details, &e) == 0) {
-		o.body_len = text.len;
-		if (answer_head(&i->own, &o, &e) == 0)
-			(void)bytes_append(&i->own, text.p, text.len, &e);
-	}
-	bytes_free(&text);
-	if (e.code != 0)
-		log_err(&e, "answer");
-	i->s->answers[status]++;
-	a.head = i->own.p;
-	a.head_len = i->own.len;
-	begin_answer(i, &a);
-}
-
-static void
-inner_on_answer(struct fetch *f, const struct fetch_answer *a, void *arg)
-{
-	struct inner *i = arg;
-
-	(void)f;
-	/* An answer without a head: memory ran out for it. */
-	if (a->head_len == 0)
-		abort_session(i);
-	else
-		begin_answer(i, a);
-}
-
-static void
-start_fetch(struct inner *i)
-{
-	const struct http_message *m = http_parser_message(i->http);
-	struct fetch_request rq = { .session = i->id,
-		.method = m->method,
-		.target = m->target,
-		.target_len = m->target_len,
-		.fields = m->fields,
-		.has_body = m->framing != HTTP_NO_BODY || m->has_length,
-		.close = !m->keep_alive,
-		.body = &i->body };
-	struct err e = ERR_INIT;
-
-	(void)evtimer_del(i->timer);
-	i->state = INNER_FETCH;
-	i->is_last = !m->keep_alive;
-	if (fetch_start(&i->fetch, i->s, &rq, inner_on_answer, i, &e) != 0) {
-		log_err(&e, "inner session");
-		answer_fault(i, 500, "no memory");
-	}
-}
-
-/* The parser's sink: request bodies come out of a budget of their own. */
-static int
-inner_on_body(const uint8_t *p, size_t n, void *arg, struct err *e)
-{
-	struct inner *i = arg;
-	int r;
-
-	if (!admission_take_request(i->s->admission, n)) {
-		return err_set(e, ERR_LIMIT, "no memory for request bodies");
-	}
-	if ((r = bytes_append(&i->body, p, n, e)) != 0)
-		admission_give_request(i->s->admission, n);
-	return r;
-}
-
-/* Gives back what a request that never became a fetch has taken. */
-static void
-drop_body(struct inner *i)
-{
-	admission_give_request(i->s->admission, i->body.len);
-	bytes_free(&i->body);
-}
-
-static void
-on_head(struct inner *i)
-{
-	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	const struct http_message *m = http_parser_message(i->http);
-	size_t used;
-
-	arm(i, INNER_BODY_MS);
-	if (m->framing == HTTP_NO_BODY || m->minor == 0 ||
-	    !http_head_has_token(m->fields, "Expect", "100-continue"))
-		return;
-	/* Short enough to be taken whole; a client that waits in vain sends
-	 * its body all the same (RFC 9110 section 10.1.1). */
-	(void)tls_stream_write(i->tls, go_on, sizeof(go_on) - 1, &used, NULL);
-	i->cbs.on_wake(i->cbs.arg);
-}
-
-/* Plaintext into the parser, until a request is whole or bytes run out. */
-static void
-parse(struct inner *i, const uint8_t *p, size_t n)
-{
-	enum http_event ev = HTTP_EV_MORE;
-	struct err e = ERR_INIT;
-	enum http_fault fault;
-	size_t used;
-
-	if (n > 0 && !http_parser_is_begun(i->http)) {
-		arm(i, INNER_HEAD_MS);
-		set_busy(i, true);
-	}
-	while (i->state == INNER_REQUEST && (n > 0 || ev == HTTP_EV_HEAD)) {
-		if (http_parser_feed(i->http, p, n, &used, &ev, &e) != 0) {
-			fault = http_parser_fault(i->http);
-			drop_body(i);
-			if (fault == HTTP_SINK_FAILED)
-				answer_fault(i, 503, "memory");
-			else
-				answer_fault(i, http_fault_status(fault),
-				    http_fault_name(fault));
-			return;
-		}
-		p += used;
-		n -= used;
-		if (ev == HTTP_EV_HEAD)
-			on_head(i);
-		else if (ev == HTTP_EV_DONE)
-			start_fetch(i);
-	}
-	/* A client may send the next request early; it waits here. */
-	if (n > 0 && i->state != INNER_DEAD &&
-	    bytes_append(&i->left, p, n, &e) != 0)
-		abort_session(i);
 }
 
 static void
@@ -259,18 +35,6 @@ end_session(struct inner *i)
 	(void)evtimer_del(i->timer);
 	(void)tls_stream_shutdown(i->tls, NULL);
 	i->cbs.on_wake(i->cbs.arg);
-}
-
-static void
-parse_left(struct inner *i)
-{
-	struct bytes held = i->left;
-
-	if (held.len == 0)
-		return;
-	bytes_init(&i->left, held.cap);
-	parse(i, held.p, held.len);
-	bytes_free(&held);
 }
 
 /* Between requests the client's end is the session's. */
@@ -285,13 +49,13 @@ on_client_end(struct inner *i)
 static void
 read_all(struct inner *i)
 {
-	uint8_t plain[PLAIN];
+	uint8_t plain[INNER_PLAIN];
 	struct err e = ERR_INIT;
 	size_t got;
 	int r = 0;
 
 	while (i->state <= INNER_REQUEST && !i->has_eof) {
-		parse_left(i);
+		inner_request_left(i);
 		if (i->state > INNER_REQUEST ||
 		    (r = tls_stream_read(i->tls, plain, sizeof(plain), &got,
 			 &e)) != 0)
@@ -300,7 +64,7 @@ read_all(struct inner *i)
 			i->state = INNER_REQUEST;
 			i->cbs.on_established(i->cbs.arg);
 		}
-		parse(i, plain, got);
+		inner_request_parse(i, plain, got);
 	}
 	WIPE(plain);
 	if (i->state == INNER_HANDSHAKE &&
@@ -335,7 +99,7 @@ finish_request(struct inner *i)
 	bytes_free(&i->own);
 	i->answer = (struct fetch_answer){ NULL, 0, NULL, 0 };
 	bytes_init(&i->body, (size_t)i->s->config->request_body);
-	set_busy(i, false);
+	i->cbs.on_busy(false, i->cbs.arg);
 	if (i->is_last || i->has_eof) {
 		i->state = INNER_REQUEST;
 		end_session(i);
@@ -355,6 +119,7 @@ static void
 write_answer(struct inner *i)
 {
 	const struct fetch_answer *a = &i->answer;
+	const size_t max = INNER_PLAIN;
 	const uint8_t *p;
 	size_t n, used;
 
@@ -366,14 +131,14 @@ write_answer(struct inner *i)
 			p = a->body + (i->sent - a->head_len);
 			n = a->head_len + a->body_len - i->sent;
 		}
-		if (tls_stream_write(i->tls, p, n < PLAIN ? n : PLAIN, &used,
+		if (tls_stream_write(i->tls, p, n < max ? n : max, &used,
 			NULL) != 0 ||
 		    used == 0)
 			return;
 		if (i->fetch != NULL && i->sent >= a->head_len)
 			fetch_sent(i->fetch, used);
 		i->sent += used;
-		if (tls_stream_pending(i->tls) >= PLAIN)
+		if (tls_stream_pending(i->tls) >= INNER_PLAIN)
 			return;
 	}
 }
@@ -432,8 +197,8 @@ inner_feed(struct inner *i, const uint8_t *p, size_t n)
 void
 inner_feed_eof(struct inner *i)
 {
+	/* Found behind what came before, also behind a request under way. */
 	tls_stream_feed_eof(i->tls);
-	i->has_eof = i->state > INNER_REQUEST;
 	pump(i);
 }
 
@@ -455,18 +220,18 @@ inner_on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (i->state == INNER_REQUEST)
-		answer_fault(i, 408, "the request came too slowly");
+		inner_request_fault(i, 408, "the request came too slowly");
 	else if (i->state == INNER_ANSWER && is_slow(i))
-		abort_session(i);
+		inner_request_abort(i);
 	else if (i->state == INNER_ANSWER)
-		arm(i, SLOW_CHECK_MS);
+		inner_request_arm(i, INNER_SLOW_CHECK_MS);
 }
 
 int
 inner_new(struct inner **out, struct service *s, const struct inner_cbs *cbs,
     struct err *e)
 {
-	struct http_sink sink = { inner_on_body, NULL };
+	struct http_sink sink = { inner_request_on_body, NULL };
 	struct http_limits limits;
 	struct inner *i;
 	int r;
@@ -482,7 +247,7 @@ inner_new(struct inner **out, struct service *s, const struct inner_cbs *cbs,
 	i->cbs = *cbs;
 	i->id = ++s->inner_sessions;
 	bytes_init(&i->body, (size_t)limits.body);
-	bytes_init(&i->left, 2 * PLAIN);
+	bytes_init(&i->left, 2 * INNER_PLAIN);
 	bytes_init(&i->own, OWN_MAX);
 	if ((i->timer = evtimer_new(s->base, inner_on_timer, i)) == NULL)
 		r = err_set(e, ERR_NOMEM, "no memory for a session");
@@ -510,7 +275,7 @@ inner_free(struct inner **ip)
 	if (i->timer != NULL)
 		event_free(i->timer);
 	if (i->body.len > 0)
-		drop_body(i);
+		inner_request_drop(i);
 	bytes_free(&i->body);
 	bytes_free(&i->left);
 	bytes_free(&i->own);

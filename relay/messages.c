@@ -24,7 +24,6 @@ static const struct frame_permit relay_permits[] = {
 	{ MESSAGE_EPOCH, COSE_MAX + 1024, false },
 	{ MESSAGE_GENERATOR, 1024, false },
 	{ MESSAGE_STOP, 0, false },
-	{ MESSAGE_STATE, 64, false },
 };
 static const struct frame_permit supervisor_permits[] = {
 	{ MESSAGE_LEAF_PUB, 32, false },
@@ -175,28 +174,6 @@ message_generator_decode(struct message_generator *m, const void *p, size_t n,
 	cbor_read_uint(&r, &m->elapsed_s, e);
 	cbor_read_uint(&r, &m->restarts, e);
 	cbor_read_uint(&r, &m->recheck_errors, e);
-	return cbor_read_end(&r, e);
-}
-
-int
-message_state_encode(const struct message_state *m, struct bytes *out,
-    struct err *e)
-{
-	struct cbor_write w;
-
-	cbor_write_begin(&w, out);
-	cbor_write_bool(&w, m->is_warming);
-	return cbor_write_end(&w, e);
-}
-
-int
-message_state_decode(struct message_state *m, const void *p, size_t n,
-    struct err *e)
-{
-	struct cbor_read r;
-
-	cbor_read_begin(&r, p, n);
-	cbor_read_bool(&r, &m->is_warming, e);
 	return cbor_read_end(&r, e);
 }
 

@@ -29,7 +29,6 @@ enum message_type {
 	MESSAGE_EPOCH,		/* struct message_epoch */
 	MESSAGE_GENERATOR,	/* struct message_generator */
 	MESSAGE_STOP,		/* drain, then MESSAGE_DRAINED and exit */
-	MESSAGE_STATE,		/* struct message_state */
 	/* relay -> supervisor */
 	MESSAGE_LEAF_PUB = 32,	/* 32 bytes of public key, the whole body */
 	MESSAGE_READY,		/* struct message_ready: listening */
@@ -85,11 +84,6 @@ struct message_generator {
 	uint64_t		restarts, recheck_errors;
 };
 
-/* Is there an epoch to come?  Told when it changes. */
-struct message_state {
-	bool			is_warming;	/* a generation is under way */
-};
-
 /* "address:port" of every listener, as bound (port 0 resolved). */
 enum { MESSAGE_LISTENERS_MAX = 64 };
 struct message_ready {
@@ -122,10 +116,6 @@ int	message_generator_encode(const struct message_generator *m,
 	struct bytes *out, struct err *e);
 int	message_generator_decode(struct message_generator *m, const void *p,
 	size_t n, struct err *e);
-int	message_state_encode(const struct message_state *m,
-	struct bytes *out, struct err *e);
-int	message_state_decode(struct message_state *m, const void *p, size_t n,
-	struct err *e);
 int	message_ready_encode(const struct message_ready *m,
 	struct bytes *out, struct err *e);
 int	message_ready_decode(struct message_ready *m, const void *p, size_t n,

@@ -298,17 +298,6 @@ relay_child_send_progress(struct relay_child *r,
 }
 
 void
-relay_child_send_state(struct relay_child *r, bool is_warming)
-{
-	const struct message_state m = { is_warming };
-	struct bytes body = BYTES_INIT(64);
-	struct err e = ERR_INIT;
-
-	send_body(r, MESSAGE_STATE, &body, message_state_encode(&m, &body, &e),
-	    &e);
-}
-
-void
 relay_child_send_stop(struct relay_child *r)
 {
 	(void)child_send(r->child, MESSAGE_STOP, NULL, 0, NULL);

@@ -55,7 +55,6 @@ void	relay_child_send_epoch(struct relay_child *r,
 	const struct schedule_live *l);
 void	relay_child_send_progress(struct relay_child *r,
 	const struct generator_progress *p);
-void	relay_child_send_state(struct relay_child *r, bool is_warming);
 void	relay_child_send_stop(struct relay_child *r);
 
 /* It has said MESSAGE_READY. */

@@ -10,7 +10,6 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/listener.h>
-#include <event2/util.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,13 +19,15 @@
 #include "relay/inner.h"
 #include "relay/relay_carrier.h"
 #include "relay/service.h"
+#include "transport/listen_socket.h"
 
 enum {
 	BUFFER = 64 * 1024,	/* bytes of ciphertext, either way */
 	LISTENERS = 64,
-	BACKLOG = 512,
-	IDLE_S = 120,		/* without a byte, either way */
+	REST_MS = 100,		/* when descriptors ran out */
 };
+
+static const struct timeval at_once = { 0, 0 };
 
 struct direct_conn {
 	TAILQ_ENTRY(direct_conn) link;
@@ -34,6 +35,9 @@ struct direct_conn {
 	struct bufferevent	*bev;
 	struct inner		*inner;
 	struct event		*kick;		/* moves bytes from the loop */
+	struct event		*timer;		/* handshake, then idleness */
+	bool			 has_eof;	/* the client sends no more */
+	bool			 has_told_eof;	/* and inner knows */
 	bool			 has_ended, is_dead;
 };
 
@@ -44,30 +48,45 @@ struct relay_direct {
 	struct evconnlistener	*listeners[LISTENERS];
 	size_t			 nlisteners;
 	struct direct_conns	 conns;
-	uint64_t		 n, max;
+	struct relay_direct_limits limits;
+	struct event		*rest;
+	uint64_t		 n;
 };
 
 static void
 conn_free(struct direct_conn *c)
 {
-	int fd = bufferevent_getfd(c->bev);
+	int fd = c->bev == NULL ? -1 : bufferevent_getfd(c->bev);
 
-	TAILQ_REMOVE(&c->owner->conns, c, link);
-	c->owner->n--;
+	if (c->inner != NULL) {
+		TAILQ_REMOVE(&c->owner->conns, c, link);
+		c->owner->n--;
+	}
 	inner_free(&c->inner);
-	event_free(c->kick);
-	bufferevent_free(c->bev);
-	close(fd);
+	if (c->kick != NULL)
+		event_free(c->kick);
+	if (c->timer != NULL)
+		event_free(c->timer);
+	if (c->bev != NULL)
+		bufferevent_free(c->bev);	/* fd leaves the loop first */
+	if (fd != -1)
+		close(fd);
 	free(c);
 }
 
 static void
 kick(void *arg)
 {
-	static const struct timeval now = { 0, 0 };
-	struct direct_conn *c = arg;
+	(void)evtimer_add(((struct direct_conn *)arg)->kick, &at_once);
+}
 
-	(void)evtimer_add(c->kick, &now);
+static void
+arm(struct direct_conn *c, uint64_t ms)
+{
+	struct timeval tv = { (time_t)(ms / 1000),
+		(suseconds_t)(ms % 1000) * 1000 };
+
+	(void)evtimer_add(c->timer, &tv);
 }
 
 static void
@@ -112,6 +131,12 @@ static void
 move(struct direct_conn *c)
 {
 	feed(c);
+	/* The end comes behind all bytes before it. */
+	if (c->has_eof && !c->has_told_eof && !c->is_dead &&
+	    evbuffer_get_length(bufferevent_get_input(c->bev)) == 0) {
+		c->has_told_eof = true;
+		inner_feed_eof(c->inner);
+	}
 	drain(c);
 	if (c->is_dead || (c->has_ended &&
 		evbuffer_get_length(bufferevent_get_output(c->bev)) == 0))
@@ -139,30 +164,37 @@ direct_on_event(struct bufferevent *bev, short what, void *arg)
 	struct direct_conn *c = arg;
 
 	(void)bev;
-	if (what & (BEV_EVENT_ERROR | BEV_EVENT_TIMEOUT)) {
-		conn_free(c);
-		return;
-	}
-	feed(c);
-	inner_feed_eof(c->inner);	/* a half-closed client is served */
+	c->has_eof = true;	/* a half-closed client is served */
+	c->is_dead = c->is_dead || (what & BEV_EVENT_ERROR) != 0;
 	move(c);
 }
 
 static void
-direct_on_nothing(void *arg)
+direct_on_timer(evutil_socket_t fd, short what, void *arg)
 {
-	(void)arg;
+	(void)fd;
+	(void)what;
+	conn_free(arg);
+}
+
+static void
+direct_on_established(void *arg)
+{
+	struct direct_conn *c = arg;
+
+	arm(c, c->owner->limits.idle_ms);
 }
 
 static void
 direct_on_busy(bool busy, void *arg)
 {
-	static const struct timeval idle = { IDLE_S, 0 };
 	struct direct_conn *c = arg;
 
 	/* While a request is under way its own limits count. */
-	bufferevent_set_timeouts(c->bev, busy ? NULL : &idle,
-	    busy ? NULL : &idle);
+	if (busy)
+		(void)evtimer_del(c->timer);
+	else
+		arm(c, c->owner->limits.idle_ms);
 }
 
 static void
@@ -172,10 +204,11 @@ direct_on_abort(void *arg)
 	kick(arg);
 }
 
+/* fd stays the caller's when it fails. */
 static int
 conn_new(struct relay_direct *d, int fd, struct err *e)
 {
-	struct inner_cbs cbs = { kick, kick, direct_on_nothing,
+	struct inner_cbs cbs = { kick, kick, direct_on_established,
 		direct_on_busy, direct_on_abort, NULL };
 	struct direct_conn *c;
 	int r;
@@ -185,25 +218,25 @@ conn_new(struct relay_direct *d, int fd, struct err *e)
 	cbs.arg = c;
 	c->owner = d;
 	c->kick = evtimer_new(d->s->base, direct_on_kick, c);
-	c->bev = bufferevent_socket_new(d->s->base, fd, 0);
-	if (c->kick == NULL || c->bev == NULL)
+	c->timer = evtimer_new(d->s->base, direct_on_timer, c);
+	if (c->kick == NULL || c->timer == NULL)
 		r = err_set(e, ERR_NOMEM, "no memory for a connection");
-	else
-		r = inner_new(&c->inner, d->s, &cbs, e);
+	else if ((r = inner_new(&c->inner, d->s, &cbs, e)) == 0) {
+		TAILQ_INSERT_TAIL(&d->conns, c, link);
+		d->n++;
+		if ((c->bev = bufferevent_socket_new(d->s->base, fd, 0)) ==
+		    NULL)
+			r = err_set(e, ERR_NOMEM, "no memory for a "
+						  "connection");
+	}
 	if (r != 0) {
-		if (c->kick != NULL)
-			event_free(c->kick);
-		if (c->bev != NULL)
-			bufferevent_free(c->bev);
-		free(c);
+		conn_free(c);
 		return r;
 	}
-	TAILQ_INSERT_TAIL(&d->conns, c, link);
-	d->n++;
 	bufferevent_setcb(c->bev, direct_on_io, direct_on_io, direct_on_event,
 	    c);
 	bufferevent_setwatermark(c->bev, EV_READ, 0, BUFFER);
-	direct_on_busy(false, c);
+	arm(c, d->limits.handshake_ms);
 	(void)bufferevent_enable(c->bev, EV_READ | EV_WRITE);
 	return 0;
 }
@@ -220,26 +253,76 @@ direct_on_accept(struct evconnlistener *l, evutil_socket_t fd,
 	(void)sa;
 	(void)len;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (d->n >= d->max || conn_new(d, fd, &e) != 0) {
+	if (d->n >= d->limits.connections || conn_new(d, fd, &e) != 0) {
 		if (e.code != 0)
 			log_warn_err(&e, "a direct connection is dropped");
 		close(fd);
 	}
 }
 
+/* accept(2) failed: trying at once would spin. */
+static void
+direct_on_refused(struct evconnlistener *l, void *arg)
+{
+	static const struct timeval rest = { 0, REST_MS * 1000 };
+	struct relay_direct *d = arg;
+	size_t i;
+
+	(void)l;
+	for (i = 0; i < d->nlisteners; i++)
+		(void)evconnlistener_disable(d->listeners[i]);
+	(void)evtimer_add(d->rest, &rest);
+}
+
+static void
+direct_on_rested(evutil_socket_t fd, short what, void *arg)
+{
+	struct relay_direct *d = arg;
+	size_t i;
+
+	(void)fd;
+	(void)what;
+	for (i = 0; i < d->nlisteners; i++)
+		(void)evconnlistener_enable(d->listeners[i]);
+}
+
+void
+relay_direct_limits_init(struct relay_direct_limits *l)
+{
+	*l = (struct relay_direct_limits){ .connections = 128,
+		.handshake_ms = 10000,
+		.idle_ms = 120000 };
+}
+
 int
-relay_direct_new(struct relay_direct **out, struct service *s, uint64_t max,
-    struct err *e)
+relay_direct_new(struct relay_direct **out, struct service *s,
+    const struct relay_direct_limits *limits, struct err *e)
 {
 	struct relay_direct *d;
 
-	if ((d = calloc(1, sizeof(*d))) == NULL)
+	if ((d = calloc(1, sizeof(*d))) == NULL ||
+	    (d->rest = evtimer_new(s->base, direct_on_rested, d)) == NULL) {
+		free(d);
 		return err_set(e, ERR_NOMEM, "no memory for listeners");
+	}
 	d->s = s;
-	d->max = max;
+	d->limits = *limits;
 	TAILQ_INIT(&d->conns);
 	*out = d;
 	return 0;
+}
+
+void
+relay_direct_set_limits(struct relay_direct *d,
+    const struct relay_direct_limits *limits)
+{
+	d->limits = *limits;
+}
+
+uint64_t
+relay_direct_count(const struct relay_direct *d)
+{
+	return d->n;
 }
 
 void
@@ -259,6 +342,7 @@ relay_direct_free(struct relay_direct **dp)
 	relay_direct_drain(*dp);
 	while ((c = TAILQ_FIRST(&(*dp)->conns)) != NULL)
 		conn_free(c);
+	event_free((*dp)->rest);
 	free(*dp);
 	*dp = NULL;
 }
@@ -267,28 +351,22 @@ int
 relay_direct_bind(struct relay_direct *d, const char *address, uint16_t *port,
     struct err *e)
 {
-	struct sockaddr_storage ss;
 	struct evconnlistener *l;
-	int len = sizeof(ss);
-	socklen_t slen = sizeof(ss);
+	int fd, r;
 
 	if (d->nlisteners == LISTENERS)
 		return err_set(e, ERR_LIMIT, "more than %d listeners",
 		    LISTENERS);
-	if (evutil_parse_sockaddr_port(address, (struct sockaddr *)&ss,
-		&len) != 0)
-		return err_set(e, ERR_ARG, "\"%.80s\" is no address:port",
-		    address);
-	l = evconnlistener_new_bind(d->s->base, direct_on_accept, d,
-	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC |
-		LEV_OPT_REUSEABLE,
-	    BACKLOG, (struct sockaddr *)&ss, len);
-	if (l == NULL)
-		return err_sys(e, "listen on %s", address);
+	if ((r = listen_socket_open(&fd, address, port, e)) != 0)
+		return r;
+	/* backlog 0: it listens already */
+	l = evconnlistener_new(d->s->base, direct_on_accept, d,
+	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	if (l == NULL) {
+		close(fd);
+		return err_set(e, ERR_NOMEM, "no memory for a listener");
+	}
+	evconnlistener_set_error_cb(l, direct_on_refused);
 	d->listeners[d->nlisteners++] = l;
-	if (port != NULL &&
-	    getsockname(evconnlistener_get_fd(l), (struct sockaddr *)&ss,
-		&slen) == 0)
-		*port = ntohs(((struct sockaddr_in *)(void *)&ss)->sin_port);
 	return 0;
 }

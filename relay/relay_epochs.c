@@ -17,7 +17,7 @@
 #include "relay/relay_epochs.h"
 #include "relay/service.h"
 
-enum { KEPT = 4 };		/* the one that serves and those on lease */
+enum { KEPT = SERVICE_EPOCHS };
 
 struct one {
 	struct relay_epochs	*owner;
@@ -96,6 +96,29 @@ serving(const struct relay_epochs *ep, int64_t now)
 	return best;
 }
 
+/* What clients are told of: all that have begun and are published. */
+static void
+list(struct relay_epochs *ep, int64_t now)
+{
+	struct answer_epoch *at = ep->s->epochs, x;
+	const struct one *o;
+	size_t i, n = 0;
+
+	for (o = ep->at; o < ep->at + KEPT; o++) {
+		if (!o->is_used || !o->is_published ||
+		    o->epoch.not_before * 1000 > now)
+			continue;
+		x = (struct answer_epoch){ .number = o->epoch.number,
+			.not_before = o->epoch.not_before,
+			.not_after = o->epoch.not_after };
+		memcpy(x.puzzle, o->epoch.puzzle, sizeof(x.puzzle));
+		for (i = n++; i > 0 && at[i - 1].number < x.number; i--)
+			at[i] = at[i - 1];
+		at[i] = x;
+	}
+	ep->s->nepochs = n;
+}
+
 static void
 announce(struct relay_epochs *ep, const struct one *o)
 {
@@ -136,6 +159,7 @@ settle(struct relay_epochs *ep)
 			one_forget(o);
 		}
 	announce(ep, serving(ep, now));
+	list(ep, now);
 	if (ep->is_draining)
 		admission_set_closed(ep->s->admission, ADMISSION_DRAINING);
 	else if (ep->info.state == RELAY_EPOCH_READY)

@@ -118,6 +118,8 @@ reload(struct relay_life *l, struct config *fresh, struct token_file **tokens,
 {
 	struct bytes refused = BYTES_INIT(4096);
 	struct admission_limits al;
+	struct relay_direct_limits dl;
+	struct exchange_limits xl;
 	struct upstream_limits ul;
 	struct policy *policy = NULL;
 	struct redact *redact = NULL;
@@ -135,6 +137,10 @@ reload(struct relay_life *l, struct config *fresh, struct token_file **tokens,
 	relay_setup_upstream(&ul, l->config);
 	upstream_set_policy(l->s.upstream, policy);
 	upstream_set_limits(l->s.upstream, &ul);
+	relay_setup_exchange(&xl, l->config);
+	exchange_server_set_limits(l->outer, &xl);
+	relay_setup_direct(&dl, l->config);
+	relay_direct_set_limits(l->direct, &dl);
 	log_set_level(level);
 	policy_free(&l->policy);
 	redact_free(&l->redact);
@@ -299,6 +305,7 @@ take_generator(struct relay_life *l, const struct frame *f, struct err *e)
 	g->restarts = m.restarts;
 	g->recheck_errors = m.recheck_errors;
 	g->heard_ms = clock_mono_ms(l->s.clock);
+	admission_set_wait_s(l->s.admission, m.eta_s);
 	return 0;
 }
 
@@ -339,8 +346,6 @@ take_message(struct relay_life *l, const struct frame *f, struct err *e)
 		return take_reload(l, f, e);
 	case MESSAGE_STOP:
 		return take_stop(l);
-	case MESSAGE_STATE:
-		return 0;
 	default:
 		return err_set(e, ERR_PEER, "message %u twice",
 		    (unsigned)f->type);

@@ -12,6 +12,7 @@
 #include "relay/messages.h"
 #include "relay/relay_carrier.h"
 #include "relay/relay_life.h"
+#include "relay/relay_setup.h"
 #include "transport/exchange_server.h"
 #include "transport/http_conn.h"
 #include "transport/http_listener.h"
@@ -111,7 +112,7 @@ bind_outer(struct relay_life *l, struct err *e)
 	exchange_server_opts_init(&o);
 	o.base = l->s.base;
 	o.clock = l->s.clock;
-	o.exchange.sessions = (size_t)c->sessions;
+	relay_setup_exchange(&o.exchange, c);
 	o.http.connections = (size_t)c->connections;
 	relay_carrier_hooks(&o.hooks, &l->s);
 	o.on_path = relay_on_path;
@@ -137,12 +138,14 @@ static int
 bind_direct(struct relay_life *l, struct err *e)
 {
 	const struct config_list *list = &l->config->direct_listen;
+	struct relay_direct_limits limits;
 	uint16_t port = 0;
 	int r;
 
-	if ((r = relay_direct_new(&l->direct, &l->s, l->config->sessions,
-		 e)) != 0)
+	relay_setup_direct(&limits, l->config);
+	if ((r = relay_direct_new(&l->direct, &l->s, &limits, e)) != 0)
 		return r;
+	l->status.direct = l->direct;
 	for (; l->ndirect < list->n; l->ndirect++) {
 		if (l->ndirect == RELAY_LISTENERS_MAX)
 			return err_set(e, ERR_ARG, "more than %d listeners",

@@ -1,6 +1,7 @@
 /*
  * relay_setup.c - from texts to objects.
  */
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -9,8 +10,12 @@
 #include "relay/config.h"
 #include "relay/policy.h"
 #include "relay/redact.h"
+#include "relay/relay_carrier.h"
 #include "relay/relay_setup.h"
 #include "relay/upstream.h"
+#include "timelock/manifest.h"
+#include "transport/exchange_core.h"
+#include "transport/listen_socket.h"
 
 static int
 each(struct policy *p, const struct config_list *l, const char *key,
@@ -39,9 +44,8 @@ add_port(struct policy *p, const char *text, struct err *e)
 	return policy_allow_port(p, (unsigned)port, e);
 }
 
-int
-relay_setup_policy(struct policy **out, const struct config *c,
-    struct err *e)
+static int
+make_policy(struct policy **out, const struct config *c, struct err *e)
 {
 	struct policy *p;
 	int r;
@@ -54,13 +58,24 @@ relay_setup_policy(struct policy **out, const struct config *c,
 	    (r = each(p, &c->own_address, "own_address", policy_own, e)) !=
 		0 ||
 	    (r = each(p, &c->allowed_ports, "allowed_ports", add_port, e)) !=
-		0 ||
-	    (r = policy_add_interfaces(p, e)) != 0) {
+		0) {
 		policy_free(&p);
 		return r;
 	}
 	*out = p;
 	return 0;
+}
+
+int
+relay_setup_policy(struct policy **out, const struct config *c,
+    struct err *e)
+{
+	int r;
+
+	if ((r = make_policy(out, c, e)) == 0 &&
+	    (r = policy_add_interfaces(*out, e)) != 0)
+		policy_free(out);
+	return r;
 }
 
 int
@@ -105,4 +120,102 @@ relay_setup_upstream(struct upstream_limits *l, const struct config *c)
 	l->http.fields = (size_t)c->fields;
 	l->http.trailers = (size_t)c->head;
 	l->http.body = c->response_body;
+}
+
+void
+relay_setup_exchange(struct exchange_limits *l, const struct config *c)
+{
+	exchange_limits_init(l);
+	l->sessions = (size_t)c->sessions;
+	l->wait_ms = (uint32_t)c->poll_ms;
+}
+
+void
+relay_setup_direct(struct relay_direct_limits *l, const struct config *c)
+{
+	relay_direct_limits_init(l);
+	l->connections = c->sessions;
+}
+
+/* ---- --check ---- */
+
+static int
+check_listeners(const struct config_list *l, const char *key, struct err *e)
+{
+	size_t i;
+	int r;
+
+	for (i = 0; i < l->n; i++)
+		if ((r = listen_socket_check(l->at[i], NULL, e)) != 0) {
+			err_ctx(e, "%s", key);
+			return r;
+		}
+	return 0;
+}
+
+static int
+check_metrics(const char *address, struct err *e)
+{
+	bool is_loopback = false;
+	int r;
+
+	if (address[0] == '\0')
+		return 0;
+	if ((r = listen_socket_check(address, &is_loopback, e)) == 0 &&
+	    !is_loopback)
+		r = err_set(e, ERR_ARG, "%s is no loopback address: metrics "
+		    "are for this machine alone", address);
+	if (r != 0)
+		err_ctx(e, "metrics_listen");
+	return r;
+}
+
+/* "192.0.2.1", "192.0.2.1:53", "2001:db8::1", "[2001:db8::1]:53". */
+static int
+check_dns_servers(const struct config_list *l, struct err *e)
+{
+	unsigned char addr[16];
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (inet_pton(AF_INET, l->at[i], addr) != 1 &&
+		    inet_pton(AF_INET6, l->at[i], addr) != 1 &&
+		    listen_socket_check(l->at[i], NULL, NULL) != 0)
+			return err_set(e, ERR_ARG, "dns_servers: \"%.60s\" is "
+			    "no address with or without a port", l->at[i]);
+	return 0;
+}
+
+/* Whether RandomX has it is the generator's to say. */
+static int
+check_algorithm(const char *name, struct err *e)
+{
+	enum manifest_algorithm a;
+	int r = 0;
+
+	if (name[0] != '\0' &&
+	    (r = manifest_algorithm_parse(name, strlen(name), &a, e)) != 0)
+		r = err_set(e, ERR_ARG, "algorithm: \"%.40s\" is neither rx/0 "
+		    "nor rx/2", name);
+	return r;
+}
+
+int
+relay_setup_check(const struct config *c, struct err *e)
+{
+	struct policy *policy = NULL;
+	struct redact *redact = NULL;
+	int r;
+
+	if ((r = make_policy(&policy, c, e)) == 0 &&
+	    (r = relay_setup_redact(&redact, c, e)) == 0 &&
+	    (r = check_listeners(&c->listen, "listen", e)) == 0 &&
+	    (r = check_listeners(&c->direct_listen, "direct_listen", e)) ==
+		0 &&
+	    (r = check_metrics(c->metrics_listen, e)) == 0 &&
+	    (r = check_dns_servers(&c->dns_servers, e)) == 0)
+		r = check_algorithm(c->algorithm, e);
+	policy_free(&policy);
+	redact_free(&redact);
+	return r;
 }

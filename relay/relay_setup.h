@@ -8,8 +8,10 @@
 struct admission_limits;
 struct config;
 struct err;
+struct exchange_limits;
 struct policy;
 struct redact;
+struct relay_direct_limits;
 struct upstream_limits;
 
 int	relay_setup_policy(struct policy **out, const struct config *c,
@@ -20,5 +22,13 @@ void	relay_setup_admission(struct admission_limits *l,
 	const struct config *c);
 void	relay_setup_upstream(struct upstream_limits *l,
 	const struct config *c);
+void	relay_setup_exchange(struct exchange_limits *l,
+	const struct config *c);
+void	relay_setup_direct(struct relay_direct_limits *l,
+	const struct config *c);
+
+/* Whether all of that, and the addresses to listen on, can be made of these
+ * texts; no system call is made.  ERR_ARG, with the key. */
+int	relay_setup_check(const struct config *c, struct err *e);
 
 #endif

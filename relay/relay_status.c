@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "relay/admission.h"
 #include "relay/metrics.h"
+#include "relay/relay_carrier.h"
 #include "relay/relay_epochs.h"
 #include "relay/relay_status.h"
 #include "relay/service.h"
@@ -191,8 +192,10 @@ metrics_service(struct metrics_text *t, const struct service *s)
 		[SERVICE_CONNECT] = "connect",
 		[SERVICE_TLS] = "tls",
 		[SERVICE_FIRST_BYTE] = "first_byte",
+		[SERVICE_BODY] = "body",
 		[SERVICE_FETCH] = "fetch",
-		[SERVICE_PUBLISH] = "publish",
+		[SERVICE_SEAL] = "seal",
+		[SERVICE_COMMIT] = "commit",
 	};
 	struct upstream_stats u;
 	char status[8];
@@ -307,6 +310,10 @@ metrics_process(struct metrics_text *t, const struct relay_status *st)
 		one(t, "amber_exchanges_total", "counter", "Exchanges.",
 		    (double)x.exchanges);
 	}
+	if (st->direct != NULL)
+		one(t, "amber_direct_connections", "gauge",
+		    "Connections of direct_listen now.",
+		    (double)relay_direct_count(st->direct));
 	one(t, "amber_fetches", "gauge",
 	    "Requests whose memory is in use, answered or not.",
 	    (double)st->s->fetches);

@@ -11,6 +11,7 @@
 struct bytes;
 struct err;
 struct exchange_core;
+struct relay_direct;
 struct relay_epochs;
 struct service;
 
@@ -30,6 +31,7 @@ struct relay_status {
 	const struct service		*s;
 	const struct relay_epochs	*epochs;
 	const struct exchange_core	*core;	/* NULL: no outer listener */
+	const struct relay_direct	*direct;	/* likewise */
 	struct relay_generator		 generator;
 	uint64_t			 since_ms;	/* start, monotonic */
 };

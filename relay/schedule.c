@@ -339,12 +339,6 @@ schedule_get_state(const struct schedule *s)
 	return has_been ? SCHEDULE_EXPIRED : SCHEDULE_WARMING;
 }
 
-bool
-schedule_is_warming(const struct schedule *s)
-{
-	return s->is_generating || s->waiting != NULL || is_publishing(s);
-}
-
 const struct schedule_live *
 schedule_each(const struct schedule *s, const struct schedule_live *before)
 {

@@ -85,8 +85,6 @@ unsigned schedule_expire(struct schedule *s);
 uint64_t schedule_wait_ms(const struct schedule *s);
 
 enum schedule_state schedule_get_state(const struct schedule *s);
-/* Is an epoch to come: under way, waiting, or not published yet? */
-bool	schedule_is_warming(const struct schedule *s);
 /* All that are held, in order: NULL gives the first, then the next. */
 const struct schedule_live *schedule_each(const struct schedule *s,
 	const struct schedule_live *before);

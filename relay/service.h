@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "relay/answer.h"
 #include "relay/metrics.h"
 
 struct admission;
@@ -26,10 +27,14 @@ enum service_stage {
 	SERVICE_CONNECT,
 	SERVICE_TLS,
 	SERVICE_FIRST_BYTE,
-	SERVICE_FETCH,		/* the whole upstream operation */
-	SERVICE_PUBLISH,	/* seal and commit, as the loop sees it */
+	SERVICE_BODY,
+	SERVICE_FETCH,		/* these together */
+	SERVICE_SEAL,		/* queued, encoded, sealed, hashed */
+	SERVICE_COMMIT,		/* in its batch: written, synced, signed */
 	SERVICE_STAGES
 };
+
+enum { SERVICE_EPOCHS = 4 };	/* the one that serves, others on lease */
 
 struct service {
 	struct event_base	*base;
@@ -43,8 +48,11 @@ struct service {
 	struct token_file	*tokens;	/* NULL: open access */
 	struct tls_context	*leaf;		/* the inner TLS's */
 
-	/* The epoch that serves: 0 while none does. */
+	/* The epoch that serves: 0 while none does; and those that clients
+	 * are told of, newest first. */
 	uint64_t		 epoch;
+	struct answer_epoch	 epochs[SERVICE_EPOCHS];
+	size_t			 nepochs;
 
 	/* Counted here, read by metrics. */
 	struct metrics_histogram stages[SERVICE_STAGES];

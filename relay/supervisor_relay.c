@@ -75,8 +75,6 @@ send_all(struct supervisor *s)
 	const struct schedule_live *l = NULL;
 
 	send_texts(s, relay_child_send_start);
-	s->told_warming = schedule_is_warming(s->epochs);
-	relay_child_send_state(s->relay, s->told_warming);
 	while ((l = schedule_each(s->epochs, l)) != NULL)
 		relay_child_send_epoch(s->relay, l);
 }

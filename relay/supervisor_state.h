@@ -52,7 +52,6 @@ struct supervisor {
 	struct supervisor_slot	 relay_slot, generator_slot;
 	bool			 was_ready;	/* a relay, ever */
 	bool			 had_puzzle;	/* from a generator, ever */
-	bool			 told_warming;
 	enum schedule_state	 told_state;
 
 	bool			 is_stopping, is_drained;

@@ -33,7 +33,6 @@ tell_state(struct supervisor *s)
 	static const char *const lines[] = { "STATUS=warming\n",
 		"STATUS=ready\n", "STATUS=no epoch: the last has expired\n" };
 	const enum schedule_state state = schedule_get_state(s->epochs);
-	const bool is_warming = schedule_is_warming(s->epochs);
 
 	if (state != s->told_state) {
 		s->told_state = state;
@@ -41,10 +40,6 @@ tell_state(struct supervisor *s)
 		if (state == SCHEDULE_EXPIRED)
 			log_warn("the epoch is over and none follows yet: "
 			    "requests are refused");
-	}
-	if (is_warming != s->told_warming && s->relay != NULL) {
-		s->told_warming = is_warming;
-		relay_child_send_state(s->relay, is_warming);
 	}
 }
 

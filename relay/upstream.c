@@ -108,6 +108,8 @@ upstream_op_finish(struct upstream_op *op)
 	void *arg = op->arg;
 
 	res->times.ms[CAPTURE_TOTAL] = (int64_t)(now_ms(op) - op->start_ms);
+	if (res->times.ms[CAPTURE_FIRST_BYTE] >= 0)
+		res->body_ms = (int64_t)(now_ms(op) - op->stage_ms);
 	op->res = NULL;		/* handed over */
 	op->u->stats.done++;
 	op_free(op);
@@ -328,6 +330,7 @@ result_new(struct upstream_result **out, struct upstream_op *op,
 		bytes_init(&r->tls.chain[i], UPSTREAM_CERT_MAX);
 	for (i = 0; i < CAPTURE_PHASES; i++)
 		r->times.ms[i] = -1;
+	r->body_ms = -1;
 	if ((ret = http_parser_new(&r->parser, HTTP_RESPONSES, &op->http,
 		 &sink, e)) != 0) {
 		upstream_result_free(&r);

@@ -89,6 +89,7 @@ struct upstream_result {
 		size_t		 nchain;
 	} tls;
 	struct capture_times	 times;
+	int64_t			 body_ms;	/* after the first byte; -1 */
 	bool			 is_reused;	/* connection */
 };
 

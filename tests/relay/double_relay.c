@@ -167,16 +167,6 @@ take_start(const struct frame *f)
 }
 
 static void
-take_state(const struct frame *f)
-{
-	struct message_state m = { false };
-
-	if (message_state_decode(&m, f->body, f->len, NULL) == 0)
-		double_folder_log(LOG, "state %s",
-		    m.is_warming ? "warming" : "idle");
-}
-
-static void
 take_progress(const struct frame *f)
 {
 	struct message_generator m;
@@ -204,9 +194,6 @@ take(const struct frame *f)
 		break;
 	case MESSAGE_EPOCH:
 		take_epoch(f);
-		break;
-	case MESSAGE_STATE:
-		take_state(f);
 		break;
 	case MESSAGE_GENERATOR:
 		take_progress(f);

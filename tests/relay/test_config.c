@@ -29,10 +29,10 @@ static const struct { const char *name, *text, *want; } rows[] = {
 	    "line 3: \"permits\" is given twice" },
 	{ "no value", "permits\n", "line 1: not \"key = value\"" },
 	{ "section", "[relay]\npermits = 8\n", "line 2: section [relay]" },
-	{ "low", "permits = 0\n", "line 1: permits: 0 is out of range" },
+	{ "low", "permits = 0\n", "line 1: permits: \"0\" is not a whole number from 1 to 1024" },
 	{ "lowest", "permits = 1\n", NULL },
 	{ "highest", "permits = 1024\n", NULL },
-	{ "high", "permits = 1025\n", "out of range: 1..1024" },
+	{ "high", "permits = 1025\n", "\"1025\" is not a whole number from 1 to 1024" },
 	{ "not a number", "permits = many\n", "line 1: permits:" },
 	{ "size", "response_body = 1MiB\n", NULL },
 	{ "size too large", "response_body = 1GiB\n", "bytes" },
@@ -131,7 +131,7 @@ test_profiles(void **state)
 	struct config *c = new_config();
 
 	(void)state;
-	assert_int_equal(c->profile, CONFIG_DEMO);
+	assert_false(config_is_production(c));
 	assert_string_equal(c->mode, "light");
 	assert_int_equal(c->permits, 16);
 	assert_int_equal(c->redact.n, 3);
@@ -139,7 +139,7 @@ test_profiles(void **state)
 	assert_int_equal(config_check(c, NULL), 0);
 	/* The profile counts wherever it stands, and what is given stays. */
 	assert_int_equal(load(c, "steps = 7\nprofile = production\n", NULL), 0);
-	assert_int_equal(c->profile, CONFIG_PRODUCTION);
+	assert_true(config_is_production(c));
 	assert_int_equal(c->steps, 7);
 	assert_int_equal(c->segments, 96);
 	assert_int_equal(c->epoch_ms, 24 * 3600 * 1000);

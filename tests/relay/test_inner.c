@@ -10,161 +10,32 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/archive/sample.h"
-#include "tests/relay/upstream_rig.h"
+#include "tests/relay/relay_world.h"
 #include "tests/test_util.h"
 
-#include "archive/archive.h"
 #include "archive/receipt.h"
 #include "archive/seal.h"
-#include "archive/signer.h"
 #include "base/base64.h"
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/identity.h"
 #include "base/secret.h"
 #include "relay/admission.h"
-#include "relay/config.h"
 #include "relay/inner.h"
-#include "relay/redact.h"
 #include "relay/service.h"
 #include "relay/token_file.h"
-#include "transport/leaf_cert.h"
 #include "transport/tls_context.h"
 #include "transport/tls_stream.h"
 
-/* Everything that a relay's process has, without sockets of its own. */
-struct world {
-	struct rig		 rig;
-	struct identity		*id;
-	struct signer		*signer;
-	struct archive		*archive;
-	struct sample_epoch	 epoch;
-	struct config		*config;
-	struct redact		*redact;
-	struct tls_context	*leaf, *pin;
-	struct service		 s;
-	char			*path;
-	bool			 published;
-};
-
 /* One client and its session. */
 struct peer {
-	struct world		*w;
+	struct relay_world		*w;
 	struct inner		*inner;
 	struct tls_stream	*tls;
 	struct bytes		 got;		/* plaintext */
 	bool			 has_end, is_aborted, is_busy, is_established;
 	size_t			 most_read;	/* bytes a turn, 0: all */
 };
-
-static void
-on_published(const struct archive_done *d, void *arg)
-{
-	struct world *w = arg;
-
-	assert_int_equal(d->status, 0);
-	w->published = true;
-	event_base_loopbreak(w->rig.base);
-}
-
-static void
-open_archive(struct world *w)
-{
-	struct archive_opts o = { .vkey = identity_vkey(w->id),
-		.base = w->rig.base, .may_create = true };
-	struct archive_cb cb = { on_published, w };
-	struct secret *key;
-	struct err e = ERR_INIT;
-
-	w->path = test_path(w->rig.folder, "archive");
-	o.path = w->path;
-	assert_int_equal(signer_local_new(&w->signer, w->id, NULL), 0);
-	o.commit.recovery.signer = w->signer;
-	if (archive_open_writer(&w->archive, &o, NULL, &e) != 0)
-		fail_msg("%s", e.msg);
-	sample_epoch_make(&w->epoch, w->id, 1);
-	assert_int_equal(secret_copy(&key, w->epoch.key, SEAL_KEY_LEN, NULL),
-	    0);
-	assert_int_equal(archive_publish(w->archive, w->epoch.cose.p,
-	    w->epoch.cose.len, key, &cb, NULL), 0);
-	secret_free(&key);
-	event_base_dispatch(w->rig.base);
-	assert_true(w->published);
-}
-
-static void
-make_leaf(struct world *w)
-{
-	uint8_t pub[LEAF_CERT_PUB_LEN], der[LEAF_CERT_LEN];
-	struct secret *seed;
-
-	assert_int_equal(secret_random(&seed, TLS_KEY_LEN, NULL), 0);
-	assert_int_equal(tls_context_leaf_pub(seed, pub, NULL), 0);
-	assert_int_equal(leaf_cert_make(w->id, pub,
-	    clock_wall_s(clock_system()), der, NULL), 0);
-	assert_int_equal(tls_context_new_relay(&w->leaf, der, sizeof(der),
-	    seed, NULL), 0);
-	secret_free(&seed);
-	assert_int_equal(tls_context_new_pinned(&w->pin, identity_vkey(w->id),
-	    clock_system(), NULL), 0);
-}
-
-static void
-world_open(struct world *w, const char *config)
-{
-	struct admission_limits l;
-	size_t i;
-
-	memset(w, 0, sizeof(*w));
-	rig_open(&w->rig, NULL);
-	assert_int_equal(identity_new(&w->id, "relay.example", NULL), 0);
-	open_archive(w);
-	make_leaf(w);
-	assert_int_equal(config_new(&w->config, NULL), 0);
-	assert_int_equal(config_load_text(w->config, config, strlen(config),
-	    NULL), 0);
-	assert_int_equal(redact_new(&w->redact, NULL), 0);
-	for (i = 0; i < w->config->redact.n; i++)
-		assert_int_equal(redact_add(w->redact,
-		    w->config->redact.at[i],
-		    strlen(w->config->redact.at[i]), NULL), 0);
-	l = (struct admission_limits){ (unsigned)w->config->permits,
-		w->config->response_memory,
-		w->config->response_body + 2 * w->config->head,
-		w->config->request_memory };
-	w->s = (struct service){ .base = w->rig.base, .clock = clock_system(),
-		.config = w->config, .upstream = w->rig.up,
-		.archive = w->archive, .redact = w->redact, .leaf = w->leaf,
-		.epoch = 1 };
-	for (i = 0; i < SERVICE_STAGES; i++)
-		metrics_seconds_init(&w->s.stages[i]);
-	assert_int_equal(admission_new(&w->s.admission, clock_system(), &l,
-	    NULL), 0);
-}
-
-static void
-world_close(struct world *w)
-{
-	struct err e = ERR_INIT;
-
-	if (archive_close(&w->archive, &e) != 0)
-		fail_msg("%s", e.msg);
-	/* Every fetch is over and every permit came back (asserted). */
-	assert_int_equal(w->s.fetches, 0);
-	admission_free(&w->s.admission);
-	token_file_free(&w->s.tokens);
-	sample_epoch_free(&w->epoch);
-	signer_free(&w->signer);
-	tls_context_free(&w->leaf);
-	tls_context_free(&w->pin);
-	redact_free(&w->redact);
-	config_free(&w->config);
-	identity_free(&w->id);
-	free(w->path);
-	rig_close(&w->rig);
-}
 
 static void
 on_event(void *arg)
@@ -194,7 +65,7 @@ on_abort(void *arg)
 }
 
 static void
-peer_open(struct peer *p, struct world *w)
+peer_open(struct peer *p, struct relay_world *w)
 {
 	struct inner_cbs cbs = { on_event, on_event, on_established, on_busy,
 		on_abort, p };
@@ -379,7 +250,7 @@ check_receipt(const struct peer *p, size_t head)
 
 /* A request for a path at the rig's origin. */
 static char *
-request(const struct world *w, const char *method, const char *path,
+request(const struct relay_world *w, const char *method, const char *path,
     const char *fields)
 {
 	static char text[4096];
@@ -393,12 +264,12 @@ request(const struct world *w, const char *method, const char *path,
 static void
 test_fetch(void **state)
 {
-	struct world w;
+	struct relay_world w;
 	struct peer p;
 	size_t head, body, i;
 
 	(void)state;
-	world_open(&w, "");
+	relay_world_open(&w, "");
 	peer_open(&p, &w);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(ask(&p, request(&w, "GET", "/ok", ""), &head,
@@ -414,20 +285,20 @@ test_fetch(void **state)
 	}
 	field_is(&p, head, "Amber-Record", "3");	/* after the manifest */
 	peer_close(&p);
-	world_close(&w);
+	relay_world_close(&w);
 }
 
 /* What goes upstream, as the origin saw it. */
 static void
 test_request_head(void **state)
 {
-	struct world w;
+	struct relay_world w;
 	struct peer p;
 	size_t head, body;
 	char *echo;
 
 	(void)state;
-	world_open(&w, "");
+	relay_world_open(&w, "");
 	peer_open(&p, &w);
 	assert_int_equal(ask(&p, request(&w, "POST", "/echo?a=b",
 	    "Accept: x/y\r\nCookie: c=d\r\nConnection: close, X-Hop, Cookie"
@@ -458,7 +329,7 @@ test_request_head(void **state)
 	assert_memory_equal(echo + body - 4, "body", 4);
 	field_is(&p, head, "Connection", "close");
 	peer_close(&p);
-	world_close(&w);
+	relay_world_close(&w);
 }
 
 static const struct {
@@ -491,14 +362,14 @@ static const struct {
 static void
 test_refusals(void **state)
 {
-	struct world w;
+	struct relay_world w;
 	char text[512];
 	struct peer p;
 	size_t head, body, i;
 	unsigned status;
 
 	(void)state;
-	world_open(&w, "");
+	relay_world_open(&w, "");
 	for (i = 0; i < TEST_COUNT(refusals); i++) {
 		peer_open(&p, &w);
 		snprintf(text, sizeof(text), refusals[i].request,
@@ -513,20 +384,20 @@ test_refusals(void **state)
 			field_is(&p, head, "Amber-Receipt", NULL);
 		peer_close(&p);
 	}
-	world_close(&w);
+	relay_world_close(&w);
 }
 
 /* The answer's own fields: hop by hop ones and ours do not pass. */
 static void
 test_answer_head(void **state)
 {
-	struct world w;
+	struct relay_world w;
 	struct peer p;
 	size_t head, body;
 	char *value;
 
 	(void)state;
-	world_open(&w, "");
+	relay_world_open(&w, "");
 	peer_open(&p, &w);
 	assert_int_equal(ask(&p, request(&w, "GET", "/cookies", ""), &head,
 	    &body), 200);
@@ -543,19 +414,19 @@ test_answer_head(void **state)
 	    &body), 204);
 	check_receipt(&p, head);
 	peer_close(&p);
-	world_close(&w);
+	relay_world_close(&w);
 }
 
 static void
 test_large(void **state)
 {
 	struct admission_counts c;
-	struct world w;
+	struct relay_world w;
 	struct peer p;
 	size_t head, body, i;
 
 	(void)state;
-	world_open(&w, "");
+	relay_world_open(&w, "");
 	peer_open(&p, &w);
 	assert_int_equal(ask(&p, request(&w, "GET", "/limit-chunked", ""),
 	    &head, &body), 200);
@@ -572,7 +443,7 @@ test_large(void **state)
 	field_is(&p, head, "Proxy-Status", "http_response_body_size");
 	check_receipt(&p, head);
 	peer_close(&p);
-	world_close(&w);
+	relay_world_close(&w);
 }
 
 static void
@@ -580,7 +451,7 @@ test_tokens(void **state)
 {
 	uint8_t hash[32];
 	char line[128], hex[65];
-	struct world w;
+	struct relay_world w;
 	struct peer p;
 	size_t head, body;
 
@@ -588,7 +459,7 @@ test_tokens(void **state)
 	crypto_hash_sha256(hash, (const uint8_t *)"sesame", 6);
 	sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
 	snprintf(line, sizeof(line), "ada %s\n", hex);
-	world_open(&w, "");
+	relay_world_open(&w, "");
 	assert_int_equal(token_file_parse(&w.s.tokens, line, strlen(line),
 	    NULL), 0);
 	peer_open(&p, &w);
@@ -601,7 +472,98 @@ test_tokens(void **state)
 	    "Proxy-Authorization: Bearer sesame\r\n"), &head, &body), 200);
 	assert_int_equal(token_file_uses(w.s.tokens, 0), 1);
 	peer_close(&p);
-	world_close(&w);
+	relay_world_close(&w);
+}
+
+static const struct { enum service_stage stage; uint64_t count; } stages[] = {
+	{ SERVICE_DNS, 1 }, { SERVICE_CONNECT, 1 }, { SERVICE_TLS, 1 },
+	/* The second request goes over the first one's connection. */
+	{ SERVICE_FIRST_BYTE, 2 }, { SERVICE_BODY, 2 }, { SERVICE_FETCH, 2 },
+	{ SERVICE_SEAL, 2 }, { SERVICE_COMMIT, 2 },
+};
+
+/* Every stage is measured apart, for metrics and for the client. */
+static void
+test_stages(void **state)
+{
+	double parts = 0;
+	struct relay_world w;
+	struct peer p;
+	size_t head, body, i;
+
+	(void)state;
+	relay_world_open(&w, "");
+	peer_open(&p, &w);
+	assert_int_equal(ask(&p, request(&w, "GET", "/ok?delay=30", ""),
+	    &head, &body), 200);
+	field_is(&p, head, "Amber-Timing", "dns=");
+	field_is(&p, head, "Amber-Timing", ", tls=");
+	assert_int_equal(ask(&p, request(&w, "GET", "/size/200000", ""),
+	    &head, &body), 200);
+	field_is(&p, head, "Amber-Timing", "first-byte=");
+	field_is(&p, head, "Amber-Timing", ", body=");
+	field_is(&p, head, "Amber-Timing", ", seal=");
+	field_is(&p, head, "Amber-Timing", ", commit=");
+	assert_int_equal(TEST_COUNT(stages), SERVICE_STAGES);
+	for (i = 0; i < TEST_COUNT(stages); i++)
+		if (w.s.stages[stages[i].stage].count != stages[i].count)
+			fail_msg("stage %zu: %llu", i,
+			    (unsigned long long)w.s.stages[stages[i].stage]
+				.count);
+	for (i = SERVICE_DNS; i < SERVICE_FETCH; i++)
+		parts += w.s.stages[i].sum;
+	/* Each is cut to a millisecond. */
+	assert_true(w.s.stages[SERVICE_FIRST_BYTE].sum >= 0.030);
+	assert_true(parts <= w.s.stages[SERVICE_FETCH].sum + 1e-9);
+	assert_true(w.s.stages[SERVICE_SEAL].sum > 0);
+	assert_true(w.s.stages[SERVICE_COMMIT].sum > 0);
+	peer_close(&p);
+	relay_world_close(&w);
+}
+
+/* What the relay says of itself, in front of a request. */
+static void
+test_about(void **state)
+{
+	static const char ask_about[] = "OPTIONS https://amber.invalid/ "
+	    "HTTP/1.1\r\nHost: amber.invalid\r\nMax-Forwards: 0\r\n\r\n";
+	char both[8192], epoch[256], hex[65];
+	struct relay_world w;
+	struct peer p;
+	size_t head, body;
+
+	(void)state;
+	relay_world_open(&w, "");
+	sodium_bin2hex(hex, sizeof(hex), w.epoch.epoch.puzzle, SEAL_ID_LEN);
+	snprintf(epoch, sizeof(epoch), "n=1, from=%lld, until=%lld, "
+	    "puzzle=%s", (long long)w.epoch.epoch.not_before,
+	    (long long)w.epoch.epoch.not_after, hex);
+	peer_open(&p, &w);
+	admission_set_closed(w.s.admission, ADMISSION_WARMING);
+	assert_int_equal(ask(&p, ask_about, &head, &body), 200);
+	field_is(&p, head, "Amber-State", "warming");
+	admission_set_closed(w.s.admission, ADMISSION_OK);
+	snprintf(both, sizeof(both), "%s%s", ask_about,
+	    request(&w, "GET", "/ok", ""));
+	assert_int_equal(ask(&p, both, &head, &body), 200);
+	field_is(&p, head, "Amber-State", "ready");
+	field_is(&p, head, "Amber-Epoch", epoch);
+	field_is(&p, head, "Amber-Record", NULL);
+	field_is(&p, head, "Proxy-Status", "amber");
+	/* The answer of the request behind it is a record's. */
+	bytes_consume(&p.got, head + body);
+	while ((head = answer_len(&p, &body, false)) == 0) {
+		event_base_loop(w.rig.base, EVLOOP_ONCE);
+		peer_move(&p);
+	}
+	assert_int_equal(bytes_terminate(&p.got, NULL), 0);
+	check_receipt(&p, head);
+	/* One that may be forwarded is, with all that follows from it. */
+	assert_int_equal(ask(&p, request(&w, "OPTIONS", "/ok",
+	    "Max-Forwards: 1\r\n"), &head, &body), 200);
+	check_receipt(&p, head);
+	peer_close(&p);
+	relay_world_close(&w);
 }
 
 static const struct {
@@ -618,11 +580,11 @@ static void
 test_admission(void **state)
 {
 	struct peer busy, p;
-	struct world w;
+	struct relay_world w;
 	size_t head, body, i;
 
 	(void)state;
-	world_open(&w, "permits = 1\n");
+	relay_world_open(&w, "permits = 1\n");
 	peer_open(&p, &w);
 	for (i = 0; i < TEST_COUNT(closed); i++) {
 		admission_set_closed(w.s.admission, closed[i].why);
@@ -643,7 +605,7 @@ test_admission(void **state)
 	assert_int_equal(ask(&p, request(&w, "GET", "/ok", ""), &head, &body),
 	    200);
 	peer_close(&p);
-	world_close(&w);
+	relay_world_close(&w);
 }
 
 static const struct { const char *text; unsigned status; } bad[] = {
@@ -658,13 +620,13 @@ static const struct { const char *text; unsigned status; } bad[] = {
 static void
 test_bad_requests(void **state)
 {
-	struct world w;
+	struct relay_world w;
 	struct peer p;
 	size_t head, body, i;
 	unsigned status;
 
 	(void)state;
-	world_open(&w, "");
+	relay_world_open(&w, "");
 	for (i = 0; i < TEST_COUNT(bad); i++) {
 		peer_open(&p, &w);
 		status = ask(&p, bad[i].text, &head, &body);
@@ -675,7 +637,7 @@ test_bad_requests(void **state)
 			peer_move(&p);
 		peer_close(&p);
 	}
-	world_close(&w);
+	relay_world_close(&w);
 }
 
 /* Gone at any moment: permits and memory come back, nothing leaks (ASan). */
@@ -685,12 +647,12 @@ test_aborts(void **state)
 	static const char *const paths[] = { "/ok", "/size/3000000",
 		"/silent-close" };
 	struct admission_counts c;
-	struct world w;
+	struct relay_world w;
 	struct peer p;
 	size_t turns, i, t;
 
 	(void)state;
-	world_open(&w, "");
+	relay_world_open(&w, "");
 	for (i = 0; i < TEST_COUNT(paths); i++)
 		for (turns = 0; turns < 25; turns++) {
 			peer_open(&p, &w);
@@ -714,7 +676,7 @@ test_aborts(void **state)
 	assert_int_equal(c.in_use, 0);
 	assert_int_equal(c.response_bytes, 0);
 	assert_int_equal(c.request_bytes, 0);
-	world_close(&w);
+	relay_world_close(&w);
 }
 
 int
@@ -726,6 +688,8 @@ main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_answer_head),
 		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_stages),
+		cmocka_unit_test(test_about),
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_admission),
 		cmocka_unit_test(test_bad_requests),

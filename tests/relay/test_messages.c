@@ -39,14 +39,6 @@ decode_generator(const void *p, size_t n, struct err *e)
 }
 
 static int
-decode_state(const void *p, size_t n, struct err *e)
-{
-	struct message_state m;
-
-	return message_state_decode(&m, p, n, e);
-}
-
-static int
 decode_ready(const void *p, size_t n, struct err *e)
 {
 	struct message_ready m;
@@ -165,15 +157,10 @@ test_generator(void **state)
 static void
 test_small(void **state)
 {
-	struct message_state st = { true }, got = { false };
 	struct bytes b = BYTES_INIT(4096);
 	uint64_t epoch;
 
 	(void)state;
-	assert_int_equal(message_state_encode(&st, &b, NULL), 0);
-	assert_int_equal(message_state_decode(&got, b.p, b.len, NULL), 0);
-	assert_true(got.is_warming);
-	check_strict(&b, decode_state);
 	assert_int_equal(message_published_encode(77, &b, NULL), 0);
 	assert_int_equal(message_published_decode(&epoch, b.p, b.len, NULL),
 	    0);

@@ -111,12 +111,10 @@ test_first(void **state)
 	struct manifest *m;
 
 	assert_int_equal(schedule_get_state(g->s), SCHEDULE_WARMING);
-	assert_false(schedule_is_warming(g->s));
 	assert_false(schedule_may_publish(g->s));
 	assert_true(schedule_wait_ms(g->s) == UINT64_MAX);
 	assert_int_equal(schedule_next_number(g->s), FIRST);
 	generate(g);
-	assert_true(schedule_is_warming(g->s));
 	assert_true(schedule_may_publish(g->s));
 	advance(g, 1999);
 	assert_int_equal(schedule_publish(g->s, g->id, &l, NULL), 0);
@@ -130,7 +128,6 @@ test_first(void **state)
 	assert_int_equal(schedule_published(g->s, FIRST, NULL), 0);
 	assert_int_equal(schedule_get_state(g->s), SCHEDULE_READY);
 	assert_true(schedule_may_generate(g->s));
-	assert_false(schedule_is_warming(g->s));
 	assert_int_equal(manifest_open(&m, l->cose.p, l->cose.len,
 	    identity_vkey(g->id), NULL), 0);
 	assert_int_equal(m->params.epoch, FIRST);
@@ -265,9 +262,7 @@ test_failures(void **state)
 	struct err e;
 
 	schedule_generation_began(g->s);
-	assert_true(schedule_is_warming(g->s));
 	schedule_generation_ended(g->s);
-	assert_false(schedule_is_warming(g->s));
 	assert_int_equal(schedule_next_number(g->s), FIRST);
 	/* Another number than was asked for. */
 	schedule_generation_began(g->s);
