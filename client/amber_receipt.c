@@ -53,7 +53,7 @@ take_key(struct amber_answer *r, const struct http_field *f, struct err *e)
 }
 
 static int
-check(const struct amber_answer *r, const struct vkey *pin, struct err *e)
+check(struct amber_answer *r, const struct vkey *pin, struct err *e)
 {
 	struct receipt rec;
 	int ret;
@@ -67,6 +67,7 @@ check(const struct amber_answer *r, const struct vkey *pin, struct err *e)
 		return err_set(e, ERR_AUTH, "it proves entry %llu, not %llu",
 		    (unsigned long long)rec.proof.index,
 		    (unsigned long long)r->index);
+	memcpy(r->puzzle, rec.head.puzzle, sizeof(r->puzzle));
 	return seal_check_rs(&rec.head, r->record_key, e);
 }
 

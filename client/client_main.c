@@ -10,14 +10,15 @@
 #include "base/version.h"
 #include "client/commands.h"
 
-static const struct {
+static struct {
 	const char	*name;
+	char		 full[16];	/* as getopt(3) names it */
 	int		(*run)(int argc, char **argv);
 	const char	*text;
 } commands[] = {
-	{ "fetch", fetch_main, "fetch a URL through a relay" },
-	{ "ping", ping_main, "ask a relay how it is" },
-	{ "receipt", receipt_main, "show and verify a receipt" },
+	{ "fetch", "amber fetch", fetch_main, "fetch a URL through a relay" },
+	{ "ping", "amber ping", ping_main, "ask a relay how it is" },
+	{ "receipt", "amber receipt", receipt_main, "show and verify a receipt" },
 };
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -58,8 +59,10 @@ main(int argc, char **argv)
 		return EXIT_OK;
 	}
 	for (i = 0; i < COMMANDS; i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
+		if (strcmp(argv[1], commands[i].name) == 0) {
+			argv[1] = commands[i].full;
 			return commands[i].run(argc - 1, argv + 1);
+		}
 	fprintf(stderr, "amber: no command \"%s\"; see amber --help\n",
 	    argv[1]);
 	return EXIT_USAGE;

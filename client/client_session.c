@@ -6,60 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/clock.h"
-#include "base/err.h"
 #include "base/identity.h"
-#include "base/secret.h"
-#include "client/client_session.h"
+#include "client/client_session_inside.h"
 #include "transport/exchange_client.h"
 #include "transport/exchange_route.h"
-#include "transport/http_fault.h"
 #include "transport/http_parser.h"
 #include "transport/tls_context.h"
 #include "transport/tls_stream.h"
 
 enum {
-	PLAIN = 16 * 1024,
 	/* An upstream head at the relay's cap, and the relay's own fields. */
 	HEAD_MAX = 80 * 1024,
 	FIELDS_MAX = 136,
 	BODY_MAX = 40 << 20,
 };
-
-struct client_session {
-	struct event_base	*base;
-	struct exchange_route	*route;
-	struct exchange_client	*outer;
-	struct tls_context	*ctx;
-	struct tls_stream	*tls;
-	struct http_parser	*http;
-	struct vkey		 pin;
-	struct event		*timer;
-	bool			 is_late, has_end, is_done, has_finished;
-	/* The message under way. */
-	struct bytes		 up;		/* ciphertext that waits */
-	struct bytes		*body;
-	const uint8_t		*send;
-	size_t			 send_len;
-	bool			 wants_answer;
-	uint64_t		 first_ns;
-	/* The first failure. */
-	int			 failed;
-	enum amber_fault	 fault;
-	struct err		 why;
-};
-
-static int
-fail(struct client_session *s, enum amber_fault fault, int code)
-{
-	if (s->failed == 0) {
-		s->failed = code != 0 ? code : ERR_PEER;
-		s->fault = fault;
-	}
-	event_base_loopbreak(s->base);
-	return s->failed;
-}
 
 static enum amber_fault
 fault_of(enum exchange_fault f)
@@ -67,8 +28,9 @@ fault_of(enum exchange_fault f)
 	switch (f) {
 	case EXCHANGE_FAULT_CONNECT:
 	case EXCHANGE_FAULT_PROXY:
-	case EXCHANGE_FAULT_REFUSED:
 		return AMBER_FAULT_CONNECT;
+	case EXCHANGE_FAULT_REFUSED:
+		return AMBER_FAULT_REFUSED;
 	case EXCHANGE_FAULT_TIMEOUT:
 		return AMBER_FAULT_TIMEOUT;
 	case EXCHANGE_FAULT_TLS:
@@ -85,150 +47,25 @@ session_on_fail(enum exchange_fault f, const struct err *e, void *arg)
 {
 	struct client_session *s = arg;
 
+	s->is_lost = true;
 	if (s->failed == 0)
 		s->why = *e;
-	fail(s, fault_of(f), e->code);
-}
-
-/* Ciphertext goes up as far as the exchange takes it; the rest waits in up,
- * and while it does TLS makes no more. */
-static void
-push(struct client_session *s)
-{
-	uint8_t *at;
-
-	for (;;) {
-		if (s->up.len > 0)
-			bytes_consume(&s->up, exchange_client_write(s->outer,
-			    s->up.p, s->up.len));
-		if (s->up.len > 0 || tls_stream_pending(s->tls) == 0)
-			return;
-		if (bytes_reserve(&s->up, PLAIN, &at, &s->why) != 0) {
-			fail(s, AMBER_FAULT_MEMORY, ERR_NOMEM);
-			return;
-		}
-		bytes_added(&s->up, tls_stream_drain(s->tls, at, PLAIN));
-	}
-}
-
-/* The request, as far as TLS and the upload take it. */
-static void
-send_some(struct client_session *s)
-{
-	size_t used = 1;
-
-	push(s);
-	while (s->send_len > 0 && used > 0 && s->up.len == 0 &&
-	    s->failed == 0) {
-		if (tls_stream_write(s->tls, s->send,
-			s->send_len < PLAIN ? s->send_len : PLAIN, &used,
-			NULL) != 0)
-			break;
-		s->send += used;
-		s->send_len -= used;
-		push(s);
-	}
-}
-
-static void
-note_tls_failure(struct client_session *s)
-{
-	const struct tls_failure *f = tls_stream_failure(s->tls);
-
-	err_set(&s->why, ERR_AUTH, "inner TLS: %s", f->reason);
-	fail(s,
-	    strcmp(f->token, "tls_certificate_error") == 0 ?
-		AMBER_FAULT_PIN :
-		AMBER_FAULT_TLS,
-	    ERR_AUTH);
-}
-
-static void
-note_parser_failure(struct client_session *s)
-{
-	err_set(&s->why, ERR_FORMAT, "the relay's answer: %s",
-	    http_fault_name(http_parser_fault(s->http)));
-	fail(s, AMBER_FAULT_HTTP, ERR_FORMAT);
-}
-
-static void
-parse(struct client_session *s, const uint8_t *p, size_t n)
-{
-	enum http_event ev = HTTP_EV_MORE;
-	size_t used;
-
-	if (s->first_ns == 0)
-		s->first_ns = clock_mono_ns(clock_system());
-	while (!s->is_done && (n > 0 || ev == HTTP_EV_HEAD)) {
-		if (http_parser_feed(s->http, p, n, &used, &ev, NULL) != 0) {
-			note_parser_failure(s);
-			return;
-		}
-		p += used;
-		n -= used;
-		if (ev == HTTP_EV_DONE)
-			s->is_done = true;
-	}
-	if (s->is_done)
-		event_base_loopbreak(s->base);
-}
-
-/* Plaintext that is there now. */
-static void
-read_plain(struct client_session *s)
-{
-	uint8_t plain[PLAIN];
-	struct err e = ERR_INIT;
-	size_t got;
-	int r;
-
-	while (s->failed == 0 &&
-	    (r = tls_stream_read(s->tls, plain, sizeof(plain), &got, &e)) !=
-		ERR_AGAIN) {
-		if (r == 0 && s->wants_answer && !s->is_done)
-			parse(s, plain, got);
-		else if (r == ERR_EOF) {
-			s->has_end = true;
-			break;
-		} else if (r != 0)
-			note_tls_failure(s);
-	}
-	WIPE(plain);
-	push(s);
+	client_pump_fail(s, fault_of(f), e->code);
 }
 
 static void
 session_on_readable(void *arg)
 {
 	struct client_session *s = arg;
-	uint8_t buf[PLAIN];
-	size_t n, done, used;
-	bool end = false;
-	struct err e;
 
-	while (s->failed == 0 && !s->has_end &&
-	    (n = exchange_client_read(s->outer, buf, sizeof(buf), &end)) > 0)
-		for (done = 0; done < n && s->failed == 0; done += used) {
-			if (tls_stream_feed(s->tls, buf + done, n - done,
-				&used, &e) != 0) {
-				note_tls_failure(s);
-				return;
-			}
-			read_plain(s);
-		}
-	if (end && !s->has_end) {
-		tls_stream_feed_eof(s->tls);
-		read_plain(s);
-		s->has_end = true;
-	}
-	send_some(s);
+	client_pump_read(s);
 	event_base_loopbreak(s->base);
 }
 
 static void
 session_on_writable(void *arg)
 {
-	send_some(arg);
+	client_pump_send(arg);
 }
 
 static void
@@ -240,6 +77,17 @@ session_on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	s->is_late = true;
 	event_base_loopbreak(s->base);
+}
+
+static void
+session_on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct client_session *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (s->is_waiting)	/* not when a session is ended */
+		s->on_tick(s->arg);
 }
 
 static int
@@ -284,6 +132,21 @@ make_parts(struct client_session *s, const struct client_session_opts *o,
 	return http_parser_new(&s->http, HTTP_RESPONSES, &limits, &sink, e);
 }
 
+static int
+make_loop(struct client_session *s, struct err *e)
+{
+	static const struct timeval tick = { 0,
+		CLIENT_SESSION_TICK_MS * 1000 };
+
+	if ((s->base = event_base_new()) == NULL ||
+	    (s->timer = evtimer_new(s->base, session_on_timer, s)) == NULL ||
+	    (s->tick = event_new(s->base, -1, EV_PERSIST, session_on_tick,
+		 s)) == NULL ||
+	    (s->on_tick != NULL && event_add(s->tick, &tick) != 0))
+		return err_set(e, ERR_NOMEM, "no event loop");
+	return 0;
+}
+
 int
 client_session_new(struct client_session **out,
     const struct client_session_opts *o, enum amber_fault *fault,
@@ -296,13 +159,11 @@ client_session_new(struct client_session **out,
 	if ((s = calloc(1, sizeof(*s))) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a session");
 	s->pin = *o->pin;
-	bytes_init(&s->up, 2 * PLAIN);
-	if ((s->base = event_base_new()) == NULL ||
-	    (s->timer = evtimer_new(s->base, session_on_timer, s)) == NULL) {
-		client_session_free(&s);
-		return err_set(e, ERR_NOMEM, "no event loop");
-	}
-	if ((r = make_parts(s, o, e)) != 0) {
+	s->on_tick = o->on_tick;
+	s->arg = o->arg;
+	bytes_init(&s->up, 2 * CLIENT_PLAIN);
+	bytes_init(&s->left, CLIENT_LEFT_MAX);
+	if ((r = make_loop(s, e)) != 0 || (r = make_parts(s, o, e)) != 0) {
 		*fault = r == ERR_FORMAT || r == ERR_ARG ? AMBER_FAULT_ARG :
 		    r == ERR_NOENT		       ? AMBER_FAULT_CONNECT :
 							 AMBER_FAULT_MEMORY;
@@ -327,9 +188,10 @@ session_on_finished(void *arg)
 static void
 finish(struct client_session *s)
 {
-	struct timeval most = { 1, 0 };
+	/* Who has waited in vain already waits a little only. */
+	struct timeval most = { s->failed == 0 ? 1 : 0, 300000 };
 
-	if (s->failed != 0 || !tls_stream_is_established(s->tls))
+	if (s->is_lost || !tls_stream_is_established(s->tls))
 		return;
 	exchange_client_finish(s->outer, session_on_finished, s);
 	s->is_late = false;
@@ -350,32 +212,52 @@ client_session_free(struct client_session **sp)
 	exchange_client_free(&s->outer);
 	exchange_route_free(&s->route);
 	bytes_free(&s->up);
+	bytes_free(&s->left);
 	http_parser_free(&s->http);
 	tls_stream_free(&s->tls);
 	tls_context_free(&s->ctx);
 	if (s->timer != NULL)
 		event_free(s->timer);
+	if (s->tick != NULL)
+		event_free(s->tick);
 	if (s->base != NULL)
 		event_base_free(s->base);
 	free(s);
 	*sp = NULL;
 }
 
+static void
+note_lateness(struct client_session *s)
+{
+	static const char *const words[] = {
+		[AMBER_CONNECTING] = "connecting to the relay",
+		[AMBER_SENDING] = "sending the request",
+		[AMBER_WAITING] = "waiting for the answer",
+		[AMBER_RECEIVING] = "receiving the answer",
+	};
+	struct amber_progress p;
+
+	client_session_progress(s, &p);
+	err_set(&s->why, ERR_TIMEOUT, "time ran out %s", words[p.stage]);
+}
+
 /* Runs the loop once more; an error when there is no going on. */
 static int
-turn(struct client_session *s, enum amber_fault *fault, struct err *e)
+turn(struct client_session *s, struct err *e)
 {
 	if (s->failed == 0 && s->is_late) {
-		err_set(&s->why, ERR_TIMEOUT, "time ran out");
-		fail(s, AMBER_FAULT_TIMEOUT, ERR_TIMEOUT);
+		note_lateness(s);
+		client_pump_fail(s, AMBER_FAULT_TIMEOUT, ERR_TIMEOUT);
 	} else if (s->failed == 0 && s->has_end) {
 		err_set(&s->why, ERR_PEER, "the relay ended the session");
-		fail(s, AMBER_FAULT_HTTP, ERR_PEER);
-	} else if (s->failed == 0)
+		client_pump_fail(s, AMBER_FAULT_HTTP, ERR_PEER);
+	} else if (s->failed == 0) {
+		s->is_waiting = true;
 		event_base_loop(s->base, EVLOOP_ONCE);
+		s->is_waiting = false;
+	}
 	if (s->failed == 0)
 		return 0;
-	*fault = s->fault;
 	if (e != NULL)
 		*e = s->why;
 	return s->failed;
@@ -397,53 +279,89 @@ set_deadline(struct client_session *s, uint64_t deadline_ms)
 	(void)evtimer_add(s->timer, &tv);
 }
 
+/* What came while no call was under way may be the end. */
 bool
-client_session_is_open(const struct client_session *s)
+client_session_is_open(struct client_session *s)
 {
+	if (s->failed == 0) {
+		event_base_loop(s->base, EVLOOP_NONBLOCK);
+		s->is_done = false;
+		client_pump_read(s);
+	}
 	return s->failed == 0 && !s->has_end &&
 	    tls_stream_is_established(s->tls);
 }
 
+enum amber_fault
+client_session_fault(const struct client_session *s)
+{
+	return s->fault;
+}
+
 int
 client_session_open(struct client_session *s, uint64_t deadline_ms,
-    enum amber_fault *fault, struct err *e)
+    struct err *e)
 {
 	int r;
 
 	set_deadline(s, deadline_ms);
-	read_plain(s);		/* ClientHello */
+	client_pump_plain(s);		/* ClientHello */
 	while (!tls_stream_is_established(s->tls))
-		if ((r = turn(s, fault, e)) != 0)
+		if ((r = turn(s, e)) != 0)
 			return r;
 	return 0;
 }
 
+void
+client_session_send(struct client_session *s, const struct bytes *requests,
+    uint64_t deadline_ms)
+{
+	set_deadline(s, deadline_ms);
+	s->send = requests->p;
+	s->send_len = s->to_send = requests->len;
+	client_pump_send(s);
+}
+
 int
-client_session_ask(struct client_session *s, const struct bytes *request,
-    bool is_head, uint64_t deadline_ms, struct bytes *body,
-    const struct http_message **m, uint64_t *first_ns,
-    enum amber_fault *fault, struct err *e)
+client_session_receive(struct client_session *s, bool is_head,
+    struct client_session_answer *a, struct err *e)
 {
 	int r;
 
-	set_deadline(s, deadline_ms);
-	bytes_clear(body);
+	bytes_clear(a->body);
 	http_parser_next(s->http, is_head);
-	s->body = body;
-	s->send = request->p;
-	s->send_len = request->len;
-	s->is_done = false;
+	s->body = a->body;
+	s->is_done = s->has_head = false;
 	s->wants_answer = true;
 	s->first_ns = 0;
-	send_some(s);
+	client_pump_left(s);
+	client_pump_read(s);
 	while (!s->is_done)
-		if ((r = turn(s, fault, e)) != 0)
+		if ((r = turn(s, e)) != 0)
 			return r;
 	s->wants_answer = false;
 	s->body = NULL;
-	*m = http_parser_message(s->http);
-	*first_ns = s->first_ns;
+	a->message = http_parser_message(s->http);
+	a->first_ns = s->first_ns;
 	return 0;
+}
+
+void
+client_session_progress(const struct client_session *s,
+    struct amber_progress *out)
+{
+	const struct http_message *m = http_parser_message(s->http);
+
+	out->sent = s->to_send - s->send_len;
+	out->to_send = s->to_send;
+	out->got = s->body == NULL ? 0 : s->body->len;
+	out->to_get = s->wants_answer && s->has_head && m->has_length ?
+	    m->length :
+	    0;
+	out->stage = !tls_stream_is_established(s->tls) ? AMBER_CONNECTING :
+	    s->send_len > 0				? AMBER_SENDING :
+	    s->has_head					? AMBER_RECEIVING :
+							  AMBER_WAITING;
 }
 
 void
@@ -455,4 +373,13 @@ client_session_counts(const struct client_session *s, uint64_t *exchanges,
 	exchange_client_stats(s->outer, &st);
 	*exchanges = st.slices + st.empty_polls + st.uploads;
 	*retries = st.retries;
+}
+
+double
+client_session_round_trip_s(const struct client_session *s)
+{
+	struct exchange_client_stats st;
+
+	exchange_client_stats(s->outer, &st);
+	return (double)st.rtt_us / 1e6;
 }

@@ -18,6 +18,7 @@ enum {
 	EXIT_URL = 3,
 	EXIT_RESOLVE = 6,
 	EXIT_CONNECT = 7,
+	EXIT_PARTIAL = 18,
 	EXIT_HTTP_STATUS = 22,		/* --fail */
 	EXIT_WRITE = 23,
 	EXIT_READ = 26,
@@ -26,7 +27,8 @@ enum {
 	EXIT_TLS = 35,
 	EXIT_REDIRECTS = 47,
 	EXIT_PROTOCOL = 56,
-	EXIT_PIN = 60,
+	EXIT_PIN = 60,		/* certificate, of relay or server */
+	EXIT_TOO_LARGE = 63,
 	EXIT_REFUSED = 90,		/* 503 by the relay */
 	EXIT_NOT_ARCHIVED = 91,
 	EXIT_RECEIPT = 92,

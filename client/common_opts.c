@@ -132,6 +132,8 @@ common_exit(const struct amber *a)
 		return EXIT_URL;
 	case AMBER_FAULT_CONNECT:
 		return EXIT_CONNECT;
+	case AMBER_FAULT_REFUSED:
+		return EXIT_REFUSED;
 	case AMBER_FAULT_TIMEOUT:
 		return EXIT_TIMEOUT;
 	case AMBER_FAULT_TLS:

@@ -1,67 +1,52 @@
 /*
  * fetch_main.c - amber fetch: one URL through a relay, receipt first.
  */
+#include <sys/stat.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/secret.h"
 #include "client/commands.h"
 #include "client/fetch_opts.h"
+#include "client/fetch_show.h"
+#include "client/fetch_status.h"
 #include "transport/url.h"
 
-enum { REDIRECTS_MAX = 20, URL_MAX = 64 << 10, KEY_TEXT_MAX = 64 };
+enum {
+	REDIRECTS_MAX = 20,
+	URL_MAX = 64 << 10,
+	KEY_TEXT_MAX = 64,
+	BINARY_LOOK = 8192,	/* bytes that are looked at */
+};
 
-/* Bytes from the other side, made harmless for a terminal. */
-static void
-print_safe(FILE *f, const char *s)
-{
-	for (; *s != '\0'; s++)
-		if (((unsigned char)*s >= 0x20 && *s != 0x7f) || *s == '\n')
-			fputc(*s, f);
-		else if (*s != '\r')
-			fprintf(f, "\\x%02x", (unsigned)(unsigned char)*s);
-}
-
-static void
-tell(const struct fetch_opts *o, const struct amber_answer *r,
-    const char *url)
-{
-	if (!o->verbose)
-		return;
-	fprintf(stderr, "* %s %s\n", o->method, url);
-	if (r->times.connect_s > 0)
-		fprintf(stderr, "* session with the relay: %.3f s\n",
-		    r->times.connect_s);
-	fprintf(stderr, "* first byte %.3f s, whole %.3f s; %llu exchanges, "
-			"%llu repeated\n",
-	    r->times.first_byte_s, r->times.total_s,
-	    (unsigned long long)r->exchanges,
-	    (unsigned long long)r->retries);
-	if (r->has_record)
-		fprintf(stderr, "* record %llu, receipt %s\n",
-		    (unsigned long long)r->index,
-		    r->is_verified ? "verified" : "NOT verified");
-	if (r->is_relays)
-		fprintf(stderr, "* the relay's own answer: %s (%s)\n",
-		    r->token, r->details);
-	fputs("< ", stderr);
-	print_safe(stderr, r->head);
-}
+/* One run of the command. */
+struct run {
+	const struct fetch_opts	*o;
+	struct amber		*a;
+	struct progress		*line;
+	struct fetch_wait	 wait;
+	uint64_t		 start_ms;	/* monotonic */
+};
 
 /* ---- what is given out ---- */
 
+/* As open(2) would make it. */
 static int
-write_file(const char *path, const void *p, size_t n, mode_t mode,
-    struct err *e)
+write_file(const char *path, const void *p, size_t n, struct err *e)
 {
-	int r = io_replace_file(path, p, n, mode, e);
+	mode_t mask = umask(0);
+	int r;
 
-	if (r != 0)
+	(void)umask(mask);
+	if ((r = io_replace_file(path, p, n, 0666 & ~mask, e)) != 0)
 		err_ctx(e, "%s", path);
 	return r;
 }
@@ -73,29 +58,21 @@ save_receipt(const struct fetch_opts *o, const struct amber_answer *r,
 	char key[KEY_TEXT_MAX];
 	int ret = 0;
 
-	if (!r->has_record && (o->receipt != NULL || o->record_key != NULL))
-		return err_set(e, ERR_NOENT, "this answer has no record, so "
-					     "there is no receipt to save");
+	if (!r->has_record)
+		return 0;
 	if (o->receipt != NULL)
-		ret = write_file(o->receipt, r->receipt, r->receipt_len, 0644,
-		    e);
+		ret = write_file(o->receipt, r->receipt, r->receipt_len, e);
 	if (ret == 0 && o->record_key != NULL) {
 		sodium_bin2base64(key, sizeof(key) - 1, r->record_key,
 		    sizeof(r->record_key),
 		    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 		strcat(key, "\n");
-		ret = write_file(o->record_key, key, strlen(key), 0600, e);
+		if ((ret = io_replace_file(o->record_key, key, strlen(key),
+			 0600, e)) != 0)
+			err_ctx(e, "%s", o->record_key);
 		WIPE(key);
 	}
 	return ret;
-}
-
-static bool
-is_binary(const struct amber_answer *r)
-{
-	size_t n = r->body_len < 8192 ? r->body_len : 8192;
-
-	return n > 0 && memchr(r->body, '\0', n) != NULL;
 }
 
 static int
@@ -105,15 +82,12 @@ write_body(const struct fetch_opts *o, const struct amber_answer *r,
 	struct bytes all = BYTES_INIT(r->head_len + r->body_len + 1);
 	int ret = 0;
 
-	if (o->output == NULL && is_binary(r) && isatty(STDOUT_FILENO))
-		return err_set(e, ERR_ARG, "binary output is not written to "
-		    "a terminal; use -o FILE");
 	if (o->include)
 		ret = bytes_append(&all, r->head, r->head_len, e);
 	if (ret == 0)
 		ret = bytes_append(&all, r->body, r->body_len, e);
-	if (ret == 0 && o->output != NULL)
-		ret = write_file(o->output, all.p, all.len, 0644, e);
+	if (ret == 0 && o->output != NULL && strcmp(o->output, "-") != 0)
+		ret = write_file(o->output, all.p, all.len, e);
 	else if (ret == 0 && all.len > 0 &&
 	    (ret = io_write_full(STDOUT_FILENO, all.p, all.len, e)) != 0)
 		err_ctx(e, "standard output");
@@ -121,37 +95,38 @@ write_body(const struct fetch_opts *o, const struct amber_answer *r,
 	return ret;
 }
 
-/* %{name} and \n of --write-out; unknown ones stay as they are. */
-static void
-write_out(const char *text, const struct amber_answer *r)
+/* By curl's measure: a NUL byte near its beginning. */
+static bool
+is_for_no_terminal(const struct fetch_opts *o, const struct amber_answer *r)
 {
-	const struct { const char *name; double v; int digits; } rows[] = {
-		{ "%{http_code}", r->status, 0 },
-		{ "%{record}", r->has_record ? (double)r->index : -1, 0 },
-		{ "%{time_total}", r->times.total_s, 6 },
-		{ "%{time_connect}", r->times.connect_s, 6 },
-		{ "%{time_starttransfer}", r->times.first_byte_s, 6 },
-		{ "%{size_download}", (double)r->body_len, 0 },
-		{ "%{num_exchanges}", (double)r->exchanges, 0 },
-	};
-	size_t i, n;
+	size_t n = r->body_len < BINARY_LOOK ? r->body_len : BINARY_LOOK;
 
-	while (*text != '\0') {
-		for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-			n = strlen(rows[i].name);
-			if (strncmp(text, rows[i].name, n) == 0)
-				break;
-		}
-		if (i < sizeof(rows) / sizeof(rows[0])) {
-			printf("%.*f", rows[i].digits, rows[i].v);
-			text += strlen(rows[i].name);
-		} else if (text[0] == '\\' && text[1] == 'n') {
-			putchar('\n');
-			text += 2;
-		} else
-			putchar(*text++);
+	return o->output == NULL && n > 0 &&
+	    memchr(r->body, '\0', n) != NULL && isatty(STDOUT_FILENO) == 1;
+}
+
+static int
+give_out(const struct run *u, const struct amber_answer *r, struct err *e)
+{
+	const struct fetch_status_opts so = { u->o->fail,
+		u->o->common.token_file != NULL };
+	int status = fetch_status(r, &so, e);
+	struct err we = ERR_INIT;
+	int ret = save_receipt(u->o, r, &we);
+
+	if (ret == 0 && status == EXIT_OK && is_for_no_terminal(u->o, r))
+		ret = err_set(&we, ERR_ARG, "binary output can spoil a "
+		    "terminal: -o FILE saves it, -o - shows it all the same");
+	/* What the relay itself says stands in the message. */
+	else if (ret == 0 && (status == EXIT_OK || u->o->include))
+		ret = write_body(u->o, r, &we);
+	if (ret != 0) {
+		*e = we;
+		return EXIT_WRITE;
 	}
-	fflush(stdout);
+	if (u->o->write_out != NULL)
+		fetch_show_write_out(u->o->write_out, r, &u->wait);
+	return status;
 }
 
 /* ---- redirects ---- */
@@ -205,94 +180,165 @@ redirect_method(struct amber_request *q, unsigned status)
 	q->has_body = false;
 }
 
+/* ---- time and permits ---- */
+
+static uint64_t
+spent_ms(const struct run *u)
+{
+	return clock_mono_ms(clock_system()) - u->start_ms;
+}
+
+/* --max-time is for everything, not for each request. */
+static int
+set_time_left(const struct run *u, struct err *e)
+{
+	uint64_t max = u->o->common.amber.max_ms, spent = spent_ms(u);
+
+	if (max == 0)
+		return 0;
+	if (spent >= max)
+		return err_set(e, ERR_TIMEOUT, "--max-time is over");
+	amber_set_max_ms(u->a, max - spent);
+	return 0;
+}
+
+/* Up to half as long again, so that those who were refused together do not
+ * come back together. */
+static uint64_t
+pause_ms(const struct amber_answer *r)
+{
+	unsigned s = r == NULL || r->retry_after_s == 0 ? 1 : r->retry_after_s;
+	uint64_t ms = s * UINT64_C(1000);
+
+	return ms + randombytes_uniform((uint32_t)ms / 2);
+}
+
+/* No permit, or not even a session (then there is no answer). */
+static bool
+is_refusal(const struct run *u, const struct amber_answer *r)
+{
+	return r == NULL ? amber_fault(u->a) == AMBER_FAULT_REFUSED :
+			   fetch_status_is_refusal(r);
+}
+
+static void
+rest(struct run *u, uint64_t ms, const char *reason)
+{
+	struct timespec step = { 0, 100 * 1000000 };
+	uint64_t until = clock_mono_ms(clock_system()) + ms, now;
+
+	if (u->o->verbose)
+		fprintf(stderr, "* permit: refused (%s), again after %.1f s\n",
+		    reason, (double)ms / 1000);
+	while ((now = clock_mono_ms(clock_system())) < until) {
+		(void)progress_draw(u->line, "refused (%s), again in %.0f s",
+		    reason, (double)(until - now) / 1000);
+		(void)nanosleep(&step, NULL);
+	}
+	u->wait.seconds += (double)ms / 1000;
+	u->wait.refusals++;
+}
+
+/* One request, asked again as often as --retry allows while the relay
+ * refuses it.  Its exit status. */
+static int
+request(struct run *u, const struct amber_request *q,
+    struct amber_answer **r, struct err *e)
+{
+	uint64_t max = u->o->common.amber.max_ms, ms;
+	int status;
+
+	for (;;) {
+		if (set_time_left(u, e) != 0)
+			return EXIT_TIMEOUT;
+		if (u->o->verbose)
+			fetch_show_request(q);
+		status = amber_fetch(u->a, q, r, e) == 0 ? EXIT_OK :
+							   common_exit(u->a);
+		progress_clear(u->line);
+		ms = pause_ms(*r);
+		if (!is_refusal(u, *r) ||
+		    u->wait.refusals >= u->o->retries ||
+		    (max != 0 && spent_ms(u) + ms >= max))
+			return status;
+		rest(u, ms, *r != NULL ? (*r)->reason : "sessions");
+		amber_answer_free(r);
+	}
+}
+
 /* ---- the whole ---- */
 
 static int
-status_of(const struct fetch_opts *o, const struct amber_answer *r,
-    struct err *e)
+follow(struct bytes *url, struct amber_request *q, char *location,
+    unsigned status, struct err *e)
 {
-	if (r->is_relays && (r->status == 503 || r->status == 407)) {
-		err_set(e, ERR_LIMIT, "the relay refuses: %s%s%s",
-		    r->reason[0] != '\0' ? r->reason : r->details,
-		    r->retry_after_s != 0 ? "; come back after " : "",
-		    r->retry_after_s != 0 ? "the time it names" : "");
-		return EXIT_REFUSED;
-	}
-	if (r->is_relays && !r->has_record &&
-	    (r->status == 500 || r->status == 507)) {
-		err_set(e, ERR_PEER, "not archived: %s", r->details);
-		return EXIT_NOT_ARCHIVED;
-	}
-	if (o->fail && r->status >= 400) {
-		err_set(e, ERR_PEER, "status %u", r->status);
-		return EXIT_HTTP_STATUS;
-	}
+	redirect_method(q, status);
+	if (resolve(url, location, e) != 0)
+		return EXIT_URL;
+	q->url = (const char *)url->p;
 	return EXIT_OK;
 }
 
 static int
-give_out(const struct fetch_opts *o, const struct amber_answer *r,
-    struct err *e)
+fetch(struct run *u, struct bytes *url, struct err *e)
 {
-	int status = status_of(o, r, e);
-	struct err we = ERR_INIT;
-
-	if (status == EXIT_HTTP_STATUS)
-		return status;
-	if (save_receipt(o, r, &we) != 0 || write_body(o, r, &we) != 0) {
-		*e = we;
-		return EXIT_WRITE;
-	}
-	if (o->write_out != NULL)
-		write_out(o->write_out, r);
-	return status;
-}
-
-static int
-fetch(const struct fetch_opts *o, struct amber *a, struct err *e)
-{
+	const struct fetch_opts *o = u->o;
 	struct amber_request q = { .method = o->method,
+		.url = (const char *)url->p,
 		.fields = o->fields.len == 0 ? NULL :
 					       (const char *)o->fields.p,
 		.body = o->body.p,
 		.body_len = o->body.len,
 		.has_body = o->has_body };
-	struct bytes url = BYTES_INIT(URL_MAX);
 	struct amber_answer *r = NULL;
 	unsigned hops = 0;
 	char *location;
-	int status = EXIT_URL;
+	int status;
 
-	if (bytes_append_str(&url, o->url, e) != 0 ||
-	    bytes_terminate(&url, e) != 0)
-		goto out;
-	for (;;) {
-		q.url = (const char *)url.p;
-		if (amber_fetch(a, &q, &r, e) != 0) {
-			status = common_exit(a);
-			break;
-		}
-		tell(o, r, q.url);
+	while ((status = request(u, &q, &r, e)) == EXIT_OK) {
+		if (o->verbose)
+			fetch_show_answer(u->a, r, &u->wait);
 		location = o->follow && is_redirect(r->status) ?
 		    amber_answer_field(r, "Location") : NULL;
 		if (location == NULL) {
-			status = give_out(o, r, e);
+			status = give_out(u, r, e);
 			break;
 		}
-		redirect_method(&q, r->status);
+		status = follow(url, &q, location, r->status, e);
+		free(location);
 		amber_answer_free(&r);
-		status = ++hops > REDIRECTS_MAX ? EXIT_REDIRECTS : EXIT_URL;
-		if (hops > REDIRECTS_MAX)
+		if (status == EXIT_OK && ++hops > REDIRECTS_MAX) {
 			err_set(e, ERR_LIMIT, "more than %d redirects",
 			    REDIRECTS_MAX);
-		if (hops > REDIRECTS_MAX || resolve(&url, location, e) != 0) {
-			free(location);
-			break;
+			status = EXIT_REDIRECTS;
 		}
-		free(location);
+		if (status != EXIT_OK)
+			break;
 	}
-out:
 	amber_answer_free(&r);
+	if (status != EXIT_OK)
+		err_ctx(e, "%.200s", (const char *)url->p);
+	return status;
+}
+
+static int
+run(struct fetch_opts *o, struct progress *line, struct err *e)
+{
+	struct bytes token = BYTES_INIT(0), url = BYTES_INIT(URL_MAX);
+	struct run u = { .o = o, .line = line,
+		.start_ms = clock_mono_ms(clock_system()) };
+	int status = EXIT_USAGE;
+
+	o->common.amber.on_progress = fetch_show_on_progress;
+	o->common.amber.progress_arg = line;
+	if (bytes_terminate(&o->fields, e) == 0 &&
+	    bytes_append_str(&url, o->url, e) == 0 &&
+	    bytes_terminate(&url, e) == 0 &&
+	    common_open(&u.a, &o->common, &token, e) == 0)
+		status = fetch(&u, &url, e);
+	progress_clear(line);
+	amber_free(&u.a);
+	bytes_free(&token);
 	bytes_free(&url);
 	return status;
 }
@@ -300,22 +346,20 @@ out:
 int
 fetch_main(int argc, char **argv)
 {
-	struct bytes token = BYTES_INIT(0);
 	struct err e = ERR_INIT;
-	struct amber *a = NULL;
+	struct progress line;
 	struct fetch_opts o;
 	int r, status = EXIT_USAGE;
 
 	fetch_opts_init(&o);
 	if ((r = fetch_opts_parse(&o, argc, argv, &e)) == 1)
 		status = EXIT_OK;
-	else if (r == 0 && bytes_terminate(&o.fields, &e) == 0 &&
-	    common_open(&a, &o.common, &token, &e) == 0)
-		status = fetch(&o, a, &e);
-	if (status != EXIT_OK && !o.silent)
+	else if (r == 0) {
+		progress_begin(&line, !o.silent && !o.quiet);
+		status = run(&o, &line, &e);
+	}
+	if (status != EXIT_OK && (!o.silent || o.show_errors))
 		err_print(&e, "amber fetch");
-	amber_free(&a);
-	bytes_free(&token);
 	fetch_opts_free(&o);
 	return status;
 }

@@ -9,11 +9,14 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/secret.h"
+#include "base/units.h"
 #include "client/fetch_opts.h"
 
 enum {
 	FETCH_RECEIPT = COMMON_END,
 	FETCH_RECORD_KEY,
+	FETCH_RETRY,
+	RETRIES_MAX = 1000,
 	FIELDS_MAX = 64 << 10,
 	BODY_MAX = 64 << 20,
 };
@@ -27,7 +30,10 @@ static const struct option options[] = {
 	{ "include", no_argument, NULL, 'i' },
 	{ "head", no_argument, NULL, 'I' },
 	{ "location", no_argument, NULL, 'L' },
+	{ "quiet", no_argument, NULL, 'q' },
 	{ "silent", no_argument, NULL, 's' },
+	{ "show-error", no_argument, NULL, 'S' },
+	{ "retry", required_argument, NULL, FETCH_RETRY },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "write-out", required_argument, NULL, 'w' },
 	{ "fail", no_argument, NULL, 'f' },
@@ -43,14 +49,18 @@ static const char help[] =
     "  -X, --request METHOD   GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\n"
     "  -H, --header LINE      a header field, \"Name: value\"; repeatable\n"
     "  -d, --data DATA        a body; @FILE reads a file, - standard input\n"
-    "  -o, --output FILE      instead of standard output\n"
+    "  -o, --output FILE      instead of standard output; -: standard output,\n"
+    "                         be it a terminal and the body binary\n"
     "  -i, --include          the head too\n"
     "  -I, --head             HEAD, and show the head\n"
     "  -L, --location         follow redirects; each is a record of its own\n"
-    "  -s, --silent           no progress, no message\n"
+    "  -q, --quiet            no progress\n"
+    "  -s, --silent           no progress, no message; with -S: messages\n"
     "  -v, --verbose          what happened where, on standard error\n"
-    "  -w, --write-out TEXT   after it: %{http_code}, %{record},\n"
-    "                         %{time_total}, %{size_download}, \\n\n"
+    "  -w, --write-out TEXT   after it: %{http_code}, %{record}, %{epoch},\n"
+    "                         %{time_total}, %{size_download}, \\n, others\n"
+    "      --retry N          ask again, up to N times, when the relay has no\n"
+    "                         permit now, after the time that it names\n"
     "  -f, --fail             exit 22 for a status of 400 and above\n"
     "      --receipt FILE     save the receipt\n"
     "      --record-key FILE  save the key that opens this record alone\n";
@@ -125,7 +135,9 @@ take_flag(struct fetch_opts *o, int c)
 	o->include |= c == 'i' || c == 'I';
 	o->head |= c == 'I';
 	o->follow |= c == 'L';
+	o->quiet |= c == 'q';
 	o->silent |= c == 's';
+	o->show_errors |= c == 'S';
 	o->verbose |= c == 'v';
 	o->fail |= c == 'f';
 }
@@ -155,6 +167,11 @@ take(struct fetch_opts *o, int c, struct err *e)
 	case FETCH_RECORD_KEY:
 		o->record_key = optarg;
 		return 0;
+	case FETCH_RETRY:
+		if ((r = units_parse_uint(optarg, 0, RETRIES_MAX, &o->retries,
+			 e)) != 0)
+			err_ctx(e, "--retry");
+		return r;
 	case '?':
 		return err_set(e, ERR_ARG, "see amber fetch --help");
 	default:
@@ -171,7 +188,7 @@ fetch_opts_parse(struct fetch_opts *o, int argc, char **argv, struct err *e)
 {
 	int c, r;
 
-	while ((c = getopt_long(argc, argv, "X:H:d:o:iILsvw:f", options,
+	while ((c = getopt_long(argc, argv, "X:H:d:o:iILqsSvw:f", options,
 		    NULL)) != -1) {
 		if (c == COMMON_HELP) {
 			fputs(help, stdout);

@@ -17,7 +17,9 @@ struct fetch_opts {
 	const char		*receipt, *record_key;	/* files to write */
 	const char		*write_out;
 	const char		*url;
-	bool			 include, head, follow, silent, verbose, fail;
+	uint64_t		 retries;	/* after refusals */
+	bool			 include, head, follow, verbose, fail;
+	bool			 quiet, silent, show_errors;
 };
 
 void	fetch_opts_init(struct fetch_opts *o);

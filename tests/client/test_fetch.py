@@ -1,0 +1,344 @@
+#!/usr/bin/python3
+"""amber fetch, ping and receipt against the real relay: what comes out, what
+is said, and how they exit."""
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from relay_kit import BIN, DOUBLES, OWN, Kit
+
+SECRET = "correct horse battery"
+
+
+def on_terminal(kit, *args, want=None, fd=2):
+    """Runs amber with stdout (1) or stderr (2) on a terminal; what that
+    showed, what the other stream got, and the status."""
+    master, slave = pty.openpty()
+    env = dict(kit.env, TERM="vt100")
+    out = {1: {"stdout": slave, "stderr": subprocess.PIPE},
+           2: {"stdout": subprocess.PIPE, "stderr": slave}}[fd]
+    p = subprocess.Popen([BIN + "/amber", *args], env=env, cwd=kit.top, **out)
+    os.close(slave)
+    shown = b""
+    while True:
+        if not select.select([master], [], [], 60)[0]:
+            p.kill()
+            raise AssertionError("nothing came for a minute")
+        try:
+            got = os.read(master, 65536)
+        except OSError:
+            break
+        if not got:
+            break
+        shown += got
+    os.close(master)
+    other = (p.stderr if fd == 1 else p.stdout).read()
+    code = p.wait(60)
+    assert want is None or code == want, (code, shown, other)
+    return shown, other, code
+
+
+def test_output(k):
+    p = k.fetch(k.url("/ok"))
+    assert (p.stdout, p.stderr) == ("hello\n", ""), p
+    assert k.fetch("-i", k.url()).stdout.startswith("HTTP/1.1 200 OK\r\n")
+    p = k.fetch("-I", k.url("/size/12345"))
+    assert "\r\nContent-Length: 12345\r\n" in p.stdout, p.stdout
+    assert p.stdout.endswith("\r\n\r\n")
+    p = k.fetch("-d", "a=b", "-d", "c", "-H", "X-Y: z", k.url("/echo"))
+    assert p.stdout.startswith("POST /echo HTTP/1.1\r\n") and \
+        p.stdout.endswith("\r\n\r\na=b&c") and "X-Y: z" in p.stdout, p.stdout
+    assert k.fetch("-d", "-", k.url("/echo"),
+                   stdin="fed").stdout.endswith("\r\n\r\nfed")
+    k.fetch("-o", "body", "--receipt", "receipt", "--record-key", "key",
+            k.url("/size/70000"))
+    assert (k.top / "body").stat().st_size == 70000
+    assert (k.top / "key").stat().st_mode & 0o777 == 0o600
+    p = k.amber("receipt", "--record-key", "key", "receipt")
+    assert "the receipt holds" in p.stdout
+    s = json.loads(k.amber("receipt", "--json", "receipt").stdout)
+    assert s["verified"] is True and s["kind"] == "record", s
+    p = k.fetch("-o", "/dev/null", "-w", "%{http_code} %{size_download} "
+                "%{epoch} %{num_refusals}\\n", k.url("/size/10"))
+    assert p.stdout == "200 10 1 0\n", p.stdout
+    assert pathlib.Path("/dev/null").is_char_device()
+
+
+def test_verbose(k):
+    err = k.fetch("-v", k.url("/size/100000")).stderr
+    for want in (r"^> GET https://origin\.example:\d+/size/100000$",
+                 r"^\* session: opened in [\d.]+ ms", r"^\* epoch: 1 until 20",
+                 r"^\* permit: at once$",
+                 r"^\* upstream: dns [\d.]+ ms, connect .*, tls .*, first byte"
+                 r" .*, body .*, in all [\d.]+ ms$",
+                 r"^\* record: \d+, receipt verified; seal [\d.]+ ms, commit "
+                 r"[\d.]+ ms$", r"^\* exchanges: \d+, \d+ of them repeated",
+                 r"^< HTTP/1\.1 200 OK$"):
+        assert re.search(want, err, re.M), (want, err)
+
+
+def test_statuses(k):
+    """Each says what is wrong and where, and exits as curl would."""
+    rows = [
+        (6, "cannot resolve the name", k.url(host="nosuch.example")),
+        (6, "no answer from DNS", k.url(host="silent.example")),
+        (7, "10.0.0.0/8 Private-Use", k.url(host="private.example")),
+        (7, "leads to the relay itself", k.url(host="own.example")),
+        (7, "leads to the relay itself", k.url(host=OWN)),
+        (7, "port 443 is not allowed", "https://origin.example/"),
+        (18, "was cut short", k.url("/short-body")),
+        (60, "certificate has expired", k.url(kind="expired")),
+        (60, "self-signed", k.url(kind="selfsigned")),
+        (60, "hostname mismatch", k.url(kind="wronghost")),
+        (60, "certificate", k.url(kind="unknownroot")),
+        (63, "larger than the relay takes", k.url("/over")),
+        (56, "without an answer", k.url("/silent-close")),
+    ]
+    for code, text, url in rows:
+        p = k.fetch(url, "--receipt", "r", code=code)
+        assert p.stdout == "" and text in p.stderr and url in p.stderr, p
+        assert "recorded as" in p.stderr, p.stderr
+        k.amber("receipt", "r")         # failures have receipts too
+    rows = [
+        (2, "one URL is needed"), (2, "one URL is needed", "a", "b"),
+        (2, "--window", "--window", "57", k.url()),
+        (2, "--max-time", "--max-time", "0", k.url()),
+        (2, "--retry", "--retry", "-1", k.url()),
+        (2, "amber fetch: invalid option", "-k", k.url()),
+        (2, "no-such-file", "-d", "@no-such-file", k.url()),
+        (2, "no-such-file", "--token-file", "no-such-file", k.url()),
+        (2, "no-such-file", "--pin", "no-such-file", k.url()),
+        (3, "does not begin with https://", "http://origin.example/"),
+        (3, "not forwarded", "-X", "TRACE", k.url()),
+        (3, "field name", "-H", "A B: c", k.url()),
+        (7, "Connection refused", "--relay", "http://127.0.0.1:1", k.url()),
+        (7, "does not resolve", "--relay", "http://relay.invalid", k.url()),
+        (3, "begins with http", "--relay", "127.0.0.1:1", k.url()),
+        (22, "answers 404", "-f", k.url("/no-such-path")),
+        (23, "no/such/folder", "-o", "no/such/folder/x", k.url()),
+        (28, "time ran out", "--max-time", "200ms", k.url("/ok?delay=5000")),
+    ]
+    for code, text, *args in rows:
+        p = k.fetch(*args, code=code)
+        assert text in p.stderr and p.stdout == "", (args, p)
+        assert k.fetch("-s", *args, code=code).stderr in ("",) or code == 2
+    assert "answers 404" in k.fetch("-sSf", k.url("/no-such-path"),
+                                    code=22).stderr
+    for name in ("AMBER_RELAY", "AMBER_PIN"):
+        held = k.env.pop(name)
+        assert name in k.fetch(k.url(), code=2).stderr
+        k.env[name] = held
+
+
+def test_other_relay(k):
+    other = k.top / "other"
+    subprocess.run([BIN + "/amber-timelock", "keygen", "--origin",
+                    "amber.demo", "--out", other], check=True,
+                   stdout=subprocess.DEVNULL)
+    p = k.fetch("--pin", str(other) + ".vkey", k.url(), code=60)
+    assert "is not the relay of the pin" in p.stderr, p.stderr
+    assert p.stdout == ""
+    k.fetch("--no-verify", "--pin", str(other) + ".vkey", k.url(), code=60)
+    k.fetch("--receipt", "r", k.url())
+    p = k.amber("receipt", "--pin", str(other) + ".vkey", "r", code=92)
+    assert "receipt" in p.stderr
+
+
+def test_terminal(k):
+    # Progress: for what takes over a second, on a terminal alone.
+    slow = k.url("/ok?delay=2500")
+    shown, out, _ = on_terminal(k, "fetch", slow, want=0)
+    assert b"waiting for the answer" in shown and out == b"hello\n", shown
+    assert shown.endswith(b"\r\x1b[K"), shown           # and wiped
+    for args in (["-q", slow], ["-s", slow], [k.url()]):
+        shown, out, _ = on_terminal(k, "fetch", *args, want=0)
+        assert shown == b"" and out == b"hello\n", (args, shown)
+    assert k.fetch(slow).stderr == ""
+    # Binary bytes are not for a terminal, unless they are asked for.
+    binary = k.url("/size/3000")
+    shown, err, _ = on_terminal(k, "fetch", binary, want=23, fd=1)
+    assert shown == b"" and b"-o FILE" in err, (shown, err)
+    shown, err, _ = on_terminal(k, "fetch", "-o", "-", binary, want=0, fd=1)
+    assert len(shown) >= 3000 and err == b"", err
+    shown, err, _ = on_terminal(k, "fetch", k.url(), want=0, fd=1)
+    assert shown == b"hello\r\n" and err == b"", (shown, err)
+
+
+def test_ping(k):
+    p = k.amber("ping")
+    for want in ("state      ready", "epoch      1, 20", "handshake", "request"):
+        assert want in p.stdout, p.stdout
+    s = json.loads(k.amber("ping", "--json").stdout)
+    status = json.loads(k.get(k.address, "/v1/status"))
+    assert s["state"] == "ready" and s["epoch"] == 1, s
+    assert s["puzzle_id"] == status["puzzle_id"], (s, status)
+    assert s["request_ms"] > 0 and s["handshake_ms"] > 0
+    assert "Connection refused" in k.amber(
+        "ping", "--relay", "http://127.0.0.1:1", code=7).stderr
+
+
+def test_example(k):
+    p = subprocess.run([DOUBLES + "/fetch_one", k.env["AMBER_RELAY"], k.pin,
+                        k.url()], capture_output=True, text=True, timeout=60)
+    assert p.returncode == 0 and p.stdout == "hello\n", p
+    assert re.fullmatch(r"200, record \d+ of epoch 1, receipt verified\n",
+                        p.stderr), p.stderr
+    p = subprocess.run([DOUBLES + "/fetch_one", k.env["AMBER_RELAY"], k.pin,
+                        k.url(host="nosuch.example")], capture_output=True,
+                       text=True, timeout=60)
+    assert p.returncode == 1 and "dns_error" in p.stderr, p
+
+
+def test_redirect(k):
+    """Each hop is a request, and a record, of its own."""
+    records = [int(k.fetch(k.url("/redirect"), "-w", "%{record}").stdout)]
+    p = k.fetch("-L", k.url("/redirect"), "-w", "%{record}", code=7)
+    assert "https://other.example/: " in p.stderr, p.stderr
+    assert "port 443 is not allowed" in p.stderr, p.stderr
+    records.append(int(p.stdout))
+    assert records[1] == records[0] + 2, records
+
+
+def test_metrics(k):
+    """One histogram for each stage, and all that were fetched in them."""
+    text = k.get(k.metrics, "/metrics")
+    counts = dict(re.findall(
+        r'^amber_stage_seconds_count\{stage="(\w+)"\} (\d+)$', text, re.M))
+    assert set(counts) == {"dns", "connect", "tls", "first_byte", "body",
+                           "fetch", "seal", "commit"}, counts
+    assert all(int(n) > 0 for n in counts.values()), counts
+    assert counts["seal"] == counts["commit"] == counts["fetch"], counts
+    assert int(counts["dns"]) > int(counts["tls"])      # some never got there
+    sums = dict(re.findall(
+        r'^amber_stage_seconds_sum\{stage="(\w+)"\} (\S+)$', text, re.M))
+    assert all(float(sums[s]) > 0 for s in ("seal", "commit", "fetch")), sums
+
+
+def test_retry(k):
+    """With one permit, a fetch that comes second waits for it."""
+    held = threading.Thread(
+        target=lambda: k.fetch(k.url("/ok?delay=3000")))
+    held.start()
+    while json.loads(k.get(k.address, "/v1/status"))["permits"]["in_use"] == 0:
+        time.sleep(0.02)
+    p = k.fetch(k.url(), code=90)
+    assert "503, permits" in p.stderr and "--retry" in p.stderr, p.stderr
+    p = k.fetch("-v", "--retry", "20", k.url(), "-w", "%{num_refusals} "
+                "%{time_permit}\n")
+    held.join()
+    body, stats = p.stdout.splitlines()
+    refusals, seconds = stats.split()
+    assert body == "hello" and int(refusals) >= 1, p
+    assert float(seconds) >= 1                          # Retry-After's least
+    assert re.search(r"^\* permit: after [\d.]+ s and \d+ refusals?$",
+                     p.stderr, re.M), p.stderr
+    # No time for another try: it says what the relay said.
+    held = threading.Thread(
+        target=lambda: k.fetch(k.url("/ok?delay=3000")))
+    held.start()
+    while json.loads(k.get(k.address, "/v1/status"))["permits"]["in_use"] == 0:
+        time.sleep(0.02)
+    k.fetch("--retry", "20", "--max-time", "900ms", k.url(), code=90)
+    held.join()
+
+
+def hup(k, more, says):
+    n = len(re.findall(says, (k.top / "log").read_text()))
+    k.write_config(more)
+    k.relay.send_signal(signal.SIGHUP)
+    k.see(says, n + 1)
+
+
+def test_reload(k):
+    """What SIGHUP changes holds from then on."""
+    status = lambda: json.loads(k.get(k.address, "/v1/status"))
+    assert status()["permits"]["limit"] == 16
+    hup(k, "permits = 3\nsessions = 1\npoll = 100ms\n", "relay: reload: done")
+    assert status()["permits"]["limit"] == 3
+    held = threading.Thread(
+        target=lambda: k.fetch(k.url("/ok?delay=3000")))
+    held.start()
+    while status()["permits"]["in_use"] == 0:
+        time.sleep(0.02)
+    # The one session is taken; and polls are answered sooner than asked.
+    p = k.fetch(k.url(), code=90)
+    assert "all its sessions are in use" in p.stderr, p.stderr
+    p = k.fetch("-v", "--retry", "30", k.url())
+    assert re.search(r"^\* permit: refused \(sessions\)", p.stderr, re.M), p
+    held.join()
+    slow = k.fetch("-w", "%{num_exchanges}", "-o", "x",
+                   k.url("/ok?delay=2000"))
+    assert int(slow.stdout) > 10, slow.stdout
+    # A config that does not load changes nothing and says why.
+    hup(k, "permit = 5\n", "reload: nothing is changed")
+    text = (k.top / "log").read_text()
+    assert 'unknown key "permit"; did you mean "permits"?' in text
+    assert re.search(r"config amberd.conf: line \d+: unknown key", text)
+    assert status()["permits"]["limit"] == 3
+    hup(k, "workers = 1\n", "reload: workers stays as it is")
+    hup(k, "", "relay: reload: done")
+    assert status()["permits"]["limit"] == 16
+
+
+def test_tokens(k):
+    (k.top / "token").write_text(SECRET + "\n")
+    (k.top / "wrong").write_text("guess\n")
+    assert k.fetch("--token-file", "token", k.url()).stdout == "hello\n"
+    p = k.fetch(k.url(), code=90)
+    assert "--token-file" in p.stderr and "407" in p.stderr, p.stderr
+    p = k.fetch("--token-file", "wrong", k.url(), code=90)
+    assert "does not know this one" in p.stderr, p.stderr
+    assert "guess" not in p.stderr
+    assert "ready" in k.amber("ping", "--token-file", "token").stdout
+    assert "--token-file" in k.amber("ping", code=90).stderr
+    text = k.get(k.metrics, "/metrics")
+    assert 'amber_token_uses_total{token="ada"}' in text
+    assert SECRET not in text
+
+
+def test_warming(k):
+    p = k.fetch(k.url(), code=90)
+    assert "503, warming" in p.stderr and "warming up" in p.stderr, p.stderr
+    assert "state      warming" in k.amber("ping").stdout
+
+
+def run(config, tests, ready=True, prepare=None):
+    with Kit(config) as k:
+        if prepare is not None:
+            prepare(k)
+        k.start(ready=ready)
+        for test in tests:
+            test(k)
+            print(test.__name__, "ok")
+        assert k.stop() == 0
+        assert not re.search("Sanitizer|SIGSYS|signal 31",
+                             (k.top / "log").read_text())
+
+
+def token_line(k):
+    digest = subprocess.run(["sha256sum"], input=SECRET, text=True,
+                            capture_output=True, check=True).stdout.split()[0]
+    (k.top / "tokens").write_text(f"ada {digest}\n")
+
+
+def main():
+    run("", [test_output, test_verbose, test_statuses, test_other_relay,
+             test_terminal, test_ping, test_example, test_redirect,
+             test_metrics])
+    run("permits = 1\n", [test_retry])
+    run("", [test_reload])
+    run("token_file = tokens\n", [test_tokens], prepare=token_line)
+    run("", [test_warming], ready=False,
+        prepare=lambda k: (k.top / "hang").touch())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
