@@ -34,7 +34,7 @@ print_text(struct pipeline_mixed *m, struct err *e)
 		if (m->look[i].samples > 0)
 			(void)printf("%-8s relay's memory %.1f MiB, "
 			    "descriptors %" PRId64 "\n", look_names[i],
-			    (double)m->look[i].rss_kib / KIB,
+			    (double)m->look[i].rss_kib / (double)KIB,
 			    m->look[i].files);
 	if (m->first.code != 0)
 		(void)printf("the first failure: %s\n", m->first.msg);

@@ -74,6 +74,12 @@ fill(X509 *cert, const struct order *o, X509 *issuer, EVP_PKEY *key)
 	    add_ext(cert, issuer, NID_basic_constraints,
 		o->is_ca ? "critical,CA:TRUE" : "critical,CA:FALSE") == 1 &&
 	    add_ext(cert, issuer, NID_subject_key_identifier, "hash") == 1 &&
+	    (issuer == cert ||
+		add_ext(cert, issuer, NID_authority_key_identifier,
+		    "keyid:always") == 1) &&
+	    (!o->is_ca ||
+		add_ext(cert, issuer, NID_key_usage,
+		    "critical,keyCertSign,cRLSign") == 1) &&
 	    (o->names == NULL ||
 		add_ext(cert, issuer, NID_subject_alt_name, o->names) == 1);
 }

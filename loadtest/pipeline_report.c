@@ -231,7 +231,7 @@ pipeline_report_cell(struct pipeline_cell *c, bool is_json, struct err *e)
 	    x->refused, x->failed, cpu_ms(&a->relay, &b->relay, x->ok),
 	    cpu_ms(&a->client, &b->client, x->ok),
 	    cpu_ms(&a->origin, &b->origin, x->ok),
-	    (double)b->relay.peak_kib / KIB);
+	    (double)b->relay.peak_kib / (double)KIB);
 	if (c->has_straight)
 		(void)printf("        p50 is %.2f ms: the origin alone %.2f, "
 		    "a sync %.2f, the rest %.2f\n",

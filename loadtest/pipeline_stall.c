@@ -227,10 +227,11 @@ pipeline_stall_report(const struct pipeline_stall *s,
 		    "MiB held, %.1f MiB after\n"
 		    "documented      %.1f MiB at most\n"
 		    "relay's CPU     %.4f of one while all stand\n", s->held,
-		    s->refused, (double)s->rss_before_kib / KIB,
-		    (double)s->peak_kib / KIB, (double)s->rss_held_kib / KIB,
-		    (double)s->rss_after_kib / KIB,
-		    (double)s->formula_kib / KIB, s->idle_cpu_share);
+		    s->refused, (double)s->rss_before_kib / (double)KIB,
+		    (double)s->peak_kib / (double)KIB,
+		    (double)s->rss_held_kib / (double)KIB,
+		    (double)s->rss_after_kib / (double)KIB,
+		    (double)s->formula_kib / (double)KIB, s->idle_cpu_share);
 		return fflush(stdout) == 0 ? 0 : err_sys(e, "stdout");
 	}
 	json_begin(&j, &out);
