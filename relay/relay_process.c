@@ -113,6 +113,7 @@ exit_of(int r)
 	}
 }
 
+/* 0, or the status to leave with. */
 static int
 start(struct relay_life *life, pid_t parent, struct err *e)
 {
@@ -120,12 +121,15 @@ start(struct relay_life *life, pid_t parent, struct err *e)
 	int r;
 
 	if ((r = confine_close_fds(keep, 2, e)) != 0 ||
-	    (r = secret_init(e)) != 0 || (r = receive_start(life, e)) != 0 ||
-	    (r = relay_life_listen(life, e)) != 0 ||
-	    (r = confine(life, parent, e)) != 0 ||
-	    (r = open_archive(life, e)) != 0)
-		return r;
-	return relay_life_serve(life, RELAY_FD_MESSAGES, e);
+	    (r = secret_init(e)) != 0 || (r = receive_start(life, e)) != 0)
+		return exit_of(r);
+	if ((r = relay_life_listen(life, e)) != 0)
+		return r == ERR_SYS ? RELAY_EXIT_LISTEN : exit_of(r);
+	if ((r = confine(life, parent, e)) != 0 ||
+	    (r = open_archive(life, e)) != 0 ||
+	    (r = relay_life_serve(life, RELAY_FD_MESSAGES, e)) != 0)
+		return exit_of(r);
+	return 0;
 }
 
 int
@@ -148,7 +152,7 @@ relay_process_run(void)
 		relay_life_close(&life, false);
 		/* At once, as close says: nothing is left to be tidied, and
 		 * no tool that looks for it shall change the status. */
-		_exit(exit_of(r));
+		_exit(r);
 	}
 	event_base_dispatch(life.s.base);
 	r = life.has_failed ? RELAY_EXIT_STORAGE : RELAY_EXIT_OK;

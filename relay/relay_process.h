@@ -19,6 +19,7 @@ enum {
 	RELAY_EXIT_CONFIG = 2,		/* no use in trying again */
 	RELAY_EXIT_ARCHIVE = 20,	/* corrupt or another's: the same */
 	RELAY_EXIT_LOCKED = 11,
+	RELAY_EXIT_LISTEN = 75,		/* addresses are in use, or not there */
 	RELAY_EXIT_STORAGE = 74,	/* the committer stopped it */
 };
 

@@ -169,7 +169,8 @@ is_refusal(const struct supervisor *s, int status)
 		return false;
 	code = WEXITSTATUS(status);
 	return code == RELAY_EXIT_CONFIG || code == RELAY_EXIT_ARCHIVE ||
-	    code == RELAY_EXIT_LOCKED || code == CHILD_EXIT_EXEC;
+	    code == RELAY_EXIT_LOCKED || code == RELAY_EXIT_LISTEN ||
+	    code == CHILD_EXIT_EXEC;
 }
 
 static void
@@ -193,7 +194,9 @@ relay_on_gone(int status, bool is_drained, const struct err *why, void *arg)
 	else
 		log_err(why, "relay: it %s", text);
 	if (is_refusal(s, status))
-		supervisor_stop(s, WEXITSTATUS(status));
+		/* An address may be free later: not a fault of the config. */
+		supervisor_stop(s, WEXITSTATUS(status) == RELAY_EXIT_LISTEN ?
+			SUPERVISOR_EXIT_FAILED : WEXITSTATUS(status));
 	else
 		supervisor_back_off(&s->relay_slot, "relay");
 	supervisor_turn(s);

@@ -2,6 +2,7 @@
  * tls_context.c - versions, certificates and trust of each role.  All that
  * is read from files is read here, before a process confines itself.
  */
+#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <assert.h>
@@ -273,9 +274,14 @@ public_load_roots(struct tls_context *c, const char *file, struct err *e)
 			return crypto_fail(e, "the system's roots");
 		return 0;
 	}
-	if (SSL_CTX_load_verify_file(c->ctx, file) != 1)
-		return crypto_fail(e, file);
-	return 0;
+	if (access(file, R_OK) == -1)
+		return err_set(e, ERR_ARG, "roots in %s: %s", file,
+		    strerror(errno));
+	if (SSL_CTX_load_verify_file(c->ctx, file) == 1)
+		return 0;
+	ERR_clear_error();
+	return err_set(e, ERR_ARG, "roots in %s: no certificates in PEM",
+	    file);
 }
 
 int

@@ -116,6 +116,8 @@ def test_statuses(k):
         (2, "no-such-file", "-d", "@no-such-file", k.url()),
         (2, "no-such-file", "--token-file", "no-such-file", k.url()),
         (2, "no-such-file", "--pin", "no-such-file", k.url()),
+        (3, "roots in no-such-file: No such file", "--ca-file",
+         "no-such-file", "--relay", "https://127.0.0.1:1", k.url()),
         (3, "does not begin with https://", "http://origin.example/"),
         (3, "not forwarded", "-X", "TRACE", k.url()),
         (3, "field name", "-H", "A B: c", k.url()),
@@ -158,9 +160,13 @@ def test_terminal(k):
     shown, out, _ = on_terminal(k, "fetch", slow, want=0)
     assert b"waiting for the answer" in shown and out == b"hello\n", shown
     assert shown.endswith(b"\r\x1b[K"), shown           # and wiped
-    for args in (["-q", slow], ["-s", slow], [k.url()]):
+    for args in (["-q", slow], ["-s", slow]):
         shown, out, _ = on_terminal(k, "fetch", *args, want=0)
         assert shown == b"" and out == b"hello\n", (args, shown)
+    shown, out, _ = on_terminal(k, "fetch", "-w", "%{time_total}", k.url(),
+                                want=0)
+    # The machine may be busy: then there is something to show.
+    assert shown == b"" or float(out.split()[1]) >= 1, (shown, out)
     assert k.fetch(slow).stderr == ""
     # Binary bytes are not for a terminal, unless they are asked for.
     binary = k.url("/size/3000")

@@ -421,11 +421,12 @@ test_roots(void **state)
 	struct err e = ERR_INIT;
 	char *path = test_path(w->folder, "none.pem");
 
-	assert_int_equal(tls_context_new_public(&c, path, &e), ERR_CRYPTO);
-	test_err_is(&e, ERR_CRYPTO, "none.pem");
+	assert_int_equal(tls_context_new_public(&c, path, &e), ERR_ARG);
+	test_err_is(&e, ERR_ARG, "none.pem");
 	assert_null(c);
 	test_file_write(path, "no certificate\n", 15);
-	assert_int_equal(tls_context_new_public(&c, path, &e), ERR_CRYPTO);
+	assert_int_equal(tls_context_new_public(&c, path, &e), ERR_ARG);
+	test_err_is(&e, ERR_ARG, "no certificates in PEM");
 	free(path);
 	/* the system's, whether it has any or not */
 	assert_int_equal(tls_context_new_public(&c, NULL, &e), 0);
