@@ -24,7 +24,7 @@
 #include "base/secret.h"
 #include "client/amber.h"
 
-enum { HELD = 16, ROUNDS = 41, CROWD_MAX = 256, TRIES = 200 };
+enum { HELD = 16, ROUNDS = 21, CROWD_MAX = 256, TRIES = 200 };
 
 struct one {
 	pthread_t		 thread;

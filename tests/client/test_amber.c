@@ -272,6 +272,8 @@ test_failures(void **state)
 	relay_stage_open(&st, "", NULL);
 	a = client(&st, false);
 	/* Time, and then a new session. */
+	r = good(&st, a, "/ok", NULL);
+	amber_answer_free(&r);
 	amber_set_max_ms(a, 300);
 	assert_int_equal(get(&st, a, "/ok?delay=2000", NULL, &r, &e),
 	    ERR_TIMEOUT);

@@ -372,10 +372,10 @@ test_idle(void **state)
 
 	(void)state;
 	relay_direct_limits_init(&l);
-	l.idle_ms = 400;
+	l.idle_ms = 1500;
 	relay_stage_open(&st, "", &l);
 	call_open(&c, &st);
-	rq = request(&st, "/ok?delay=1500", "");
+	rq = request(&st, "/ok?delay=4000", "");
 	call_send(&c, rq, strlen(rq));
 	wait_answers(&c, 1, "hello\n");
 	expect_end(&c);
