@@ -277,6 +277,51 @@ io_sync_folder_of(const char *path, struct err *e)
 	return r;
 }
 
+static const char *
+name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+int
+io_check_place(const char *path, struct err *e)
+{
+	char *folder = NULL;
+	struct stat st;
+	int r;
+
+	if (*name_of(path) == '\0')
+		return err_set(e, ERR_ARG, "a file's name is missing");
+	if ((r = folder_of(path, &folder, e)) != 0)
+		return r;
+	if (stat(folder, &st) == -1)
+		r = err_sys(e, "folder %s", folder);
+	else if (!S_ISDIR(st.st_mode))
+		r = err_set(e, ERR_ARG, "%s is not a folder", folder);
+	else if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == -1)
+		r = err_sys(e, "write to folder %s", folder);
+	free(folder);
+	return r;
+}
+
+bool
+io_is_same_place(const char *a, const char *b)
+{
+	char *in_a = NULL, *in_b = NULL;
+	struct stat x, y;
+	bool is_same;
+
+	is_same = strcmp(name_of(a), name_of(b)) == 0 &&
+	    folder_of(a, &in_a, NULL) == 0 && folder_of(b, &in_b, NULL) == 0 &&
+	    stat(in_a, &x) == 0 && stat(in_b, &y) == 0 &&
+	    x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	free(in_a);
+	free(in_b);
+	return is_same;
+}
+
 /* A file beside the one that is to be, and their folder. */
 struct temp {
 	char	*folder;

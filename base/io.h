@@ -52,6 +52,16 @@ int	io_open_special(const char *path);
 int	io_create_file(const char *path, const void *p, size_t n, mode_t mode,
 	struct err *e);
 
+/*
+ * For long work that writes a file at its end: can one be made under this
+ * name?  Its folder is there and this process may write to it.  ERR_ARG for a
+ * path without a name; ERR_NOENT, ERR_PERM, ERR_SYS name the folder.  A disk
+ * may still be full by then.
+ */
+int	io_check_place(const char *path, struct err *e);
+/* Do both lead to one name in one folder?  The file need not exist. */
+bool	io_is_same_place(const char *a, const char *b);
+
 /* fsync of the folder that holds path (or of path itself if a folder). */
 int	io_sync_folder_of(const char *path, struct err *e);
 int	io_sync_folder(const char *folder, struct err *e);

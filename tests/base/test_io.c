@@ -573,6 +573,67 @@ test_sync_folder(void **state)
 	free(deep);
 }
 
+/* As somebody who may not write there. */
+static int
+child_asks_place(void *arg)
+{
+	struct err e = ERR_INIT;
+
+	if (geteuid() == 0 && seteuid(65534) == -1)
+		return 2;
+	if (io_check_place(arg, &e) != ERR_PERM)
+		return 3;
+	return strstr(e.msg, "write to folder ") != NULL ? 0 : 4;
+}
+
+static void
+test_place(void **state)
+{
+	static const struct {
+		const char *path;
+		int want;
+		const char *msg;
+	}
+	rows[] = {
+		{ "new", 0, "" },
+		{ "f", 0, "" },		/* that it exists is not asked */
+		{ "d/new", 0, "" },
+		{ "d/../new", 0, "" },
+		{ "", ERR_ARG, "a file's name is missing" },
+		{ "d/", ERR_ARG, "a file's name is missing" },
+		{ "none/new", ERR_NOENT, "folder none: No such file" },
+		{ "f/new", ERR_ARG, "f is not a folder" },
+		{ "f/d/new", ERR_SYS, "folder f/d: Not a directory" },
+	};
+	const int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char *path;
+
+	assert_int_not_equal(back, -1);
+	assert_int_equal(chdir(*state), 0);
+	test_file_write("f", "", 0);
+	assert_int_equal(mkdir("d", 0700), 0);
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		struct err e = ERR_INIT;
+
+		if (io_check_place(rows[i].path, &e) != rows[i].want)
+			fail_msg("%s: %s", rows[i].path, e.msg);
+		if (rows[i].want != 0)
+			test_err_is(&e, rows[i].want, rows[i].msg);
+	}
+	assert_true(io_is_same_place("new", "./new"));
+	assert_true(io_is_same_place("d/../new", "new"));
+	assert_false(io_is_same_place("new", "d/new"));
+	assert_false(io_is_same_place("new", "f"));
+	assert_false(io_is_same_place("none/new", "new"));
+	assert_int_equal(fchdir(back), 0);
+	close(back);
+	assert_int_equal(chmod(*state, 0555), 0);
+	path = test_path(*state, "new");
+	test_child_exits(child_asks_place, path, 0);
+	assert_int_equal(chmod(*state, 0700), 0);
+	free(path);
+}
+
 int
 main(void)
 {
@@ -590,6 +651,7 @@ main(void)
 		T(test_create_faults),
 		T(test_no_memory),
 		T(test_sync_folder),
+		T(test_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
