@@ -240,6 +240,11 @@ read_and_cut(struct journal *j, const struct manifest *m,
 	bytes_added(&all, (size_t)st.st_size);
 	if ((r = journal_scan(all.p, all.len, m, found, &good, e)) != 0)
 		goto out;
+	/* Not before it is known to be ours. */
+	if (fchmod(j->fd, 0600) == -1) {
+		r = err_sys(e, "set mode 0600");
+		goto out;
+	}
 	if (found->cut > 0 && ftruncate(j->fd, (off_t)good) == -1) {
 		r = err_sys(e, "cut the damaged tail off");
 		goto out;
@@ -272,18 +277,16 @@ journal_open(struct journal **out, const char *path, const struct manifest *m,
 	if ((j = calloc(1, sizeof(*j))) == NULL)
 		return err_set(e, ERR_NOMEM, "journal");
 	memcpy(j->id, m->id, sizeof(j->id));
-	if ((j->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-	    0600)) == -1) {
-		r = err_sys(e, "open");
+	if ((j->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
+	    O_NOCTTY | O_NONBLOCK, 0600)) == -1) {
+		r = errno == ELOOP ? err_set(e, ERR_ARG, "a symbolic link, "
+		    "which is not followed; name the file itself") :
+		    err_sys(e, "open");
 		goto out;
 	}
 	if (flock(j->fd, LOCK_EX | LOCK_NB) == -1) {
 		r = errno == EWOULDBLOCK ? err_set(e, ERR_LOCKED, "another "
 		    "solver is using it") : err_sys(e, "lock");
-		goto out;
-	}
-	if (fchmod(j->fd, 0600) == -1) {
-		r = err_sys(e, "set mode 0600");
 		goto out;
 	}
 	if ((r = read_and_cut(j, m, found, e)) != 0 ||

@@ -15,8 +15,9 @@
  *
  * Opening cuts a torn or damaged tail off at the last good entry; what is
  * behind a bad entry is not looked at.  Another puzzle's journal is refused
- * (ERR_ARG) and left untouched, and so is a file that is no journal
- * (ERR_FORMAT).  One process at a time (flock; ERR_LOCKED).  Mode 0600.
+ * (ERR_ARG) and left untouched, its mode included, and so is a file that is
+ * no journal (ERR_FORMAT) or no ordinary file (ERR_ARG).  One process at a
+ * time (flock; ERR_LOCKED).  Mode 0600.
  *
  * A failed write or fsync (disk full, I/O error) takes the file back to what
  * was synced last; the next append writes the newest base again, so the

@@ -373,6 +373,57 @@ test_refused(void **state)
 	free(all);
 }
 
+static int
+mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+/* Somebody's file named by mistake keeps its mode; one that is ours is made
+ * private before anything is written to it. */
+static void
+test_mode(void **state)
+{
+	static const char text[] = "somebody's file, longer than a header of a "
+		"journal is: sixty-four bytes";
+	struct fixture *f = *state;
+	struct journal_found found;
+	struct journal *j = NULL;
+	struct err e = ERR_INIT;
+
+	test_file_write(f->path, text, sizeof(text));
+	assert_int_equal(chmod(f->path, 0644), 0);
+	assert_int_equal(journal_open(&j, f->path, f->m, &found, &e),
+	    ERR_FORMAT);
+	assert_int_equal(mode_of(f->path), 0644);
+	(void)unlink(f->path);
+	write_script(f);
+	assert_int_equal(chmod(f->path, 0644), 0);
+	f->m->id[0] ^= 1;
+	assert_int_equal(journal_open(&j, f->path, f->m, &found, &e), ERR_ARG);
+	assert_int_equal(mode_of(f->path), 0644);
+	f->m->id[0] ^= 1;
+	j = open_it(f, &found);
+	journal_close(&j);
+	assert_int_equal(mode_of(f->path), 0600);
+	/* a pipe, as /dev/null would be for root */
+	(void)unlink(f->path);
+	assert_int_equal(mkfifo(f->path, 0600), 0);
+	assert_int_equal(chmod(f->path, 0666), 0);
+	assert_int_equal(journal_open(&j, f->path, f->m, &found, &e), ERR_ARG);
+	test_err_is(&e, ERR_ARG, "not an ordinary file");
+	assert_int_equal(mode_of(f->path), 0666);
+	/* a link, wherever it leads */
+	(void)unlink(f->path);
+	assert_int_equal(symlink("elsewhere", f->path), 0);
+	assert_int_equal(journal_open(&j, f->path, f->m, &found, &e), ERR_ARG);
+	test_err_is(&e, ERR_ARG, "a symbolic link");
+	assert_null(j);
+}
+
 /* States that no solver of this puzzle writes. */
 static const struct { const char *name; struct journal_entry en; } odd[] = {
 	{ "segment 0", { JOURNAL_START, 0, 0, { 0 } } },
@@ -507,6 +558,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moved, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mode, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_odd_entries, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_disk_full, setup,
