@@ -92,6 +92,24 @@ machine_pin(unsigned cpu, struct err *e)
 	return r;
 }
 
+int
+machine_may_pin(unsigned cpu, struct err *e)
+{
+	size_t size = CPU_ALLOC_SIZE(MACHINE_CPUS);
+	cpu_set_t *old = CPU_ALLOC(MACHINE_CPUS);
+	int r;
+
+	if (old == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for a CPU set");
+	if (sched_getaffinity(0, size, old) != 0)
+		r = err_sys(e, "read the CPU affinity");
+	else if ((r = machine_pin(cpu, e)) == 0 &&
+	    sched_setaffinity(0, size, old) != 0)
+		r = err_sys(e, "set the CPU affinity back");
+	CPU_FREE(old);
+	return r;
+}
+
 unsigned
 machine_current_cpu(bool *is_pinned)
 {

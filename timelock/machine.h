@@ -21,6 +21,8 @@ enum { MACHINE_TEXT = 256, MACHINE_CPUS = 1024 };
 unsigned machine_allowed_cpus(unsigned *cpus, unsigned max);
 /* Pins the calling process or thread.  0 or ERR_SYS. */
 int	machine_pin(unsigned cpu, struct err *e);
+/* Would it?  Tries, and leaves the affinity as it was. */
+int	machine_may_pin(unsigned cpu, struct err *e);
 /* The CPU the caller runs on, and whether it may run on no other. */
 unsigned machine_current_cpu(bool *is_pinned);
 

@@ -150,8 +150,7 @@ manifest_tag(const struct manifest *m, uint32_t segment, uint64_t k)
 }
 
 int
-manifest_set_times(struct manifest *m, int64_t not_before, int64_t not_after,
-    struct err *e)
+manifest_check_times(int64_t not_before, int64_t not_after, struct err *e)
 {
 	if (not_before < 0 || not_before > MANIFEST_TIME_MAX || not_after < 0 ||
 	    not_after > MANIFEST_TIME_MAX)
@@ -161,6 +160,17 @@ manifest_set_times(struct manifest *m, int64_t not_before, int64_t not_after,
 		    "not after (%jd) must be later "
 		    "than not before (%jd)",
 		    (intmax_t)not_after, (intmax_t)not_before);
+	return 0;
+}
+
+int
+manifest_set_times(struct manifest *m, int64_t not_before, int64_t not_after,
+    struct err *e)
+{
+	int r;
+
+	if ((r = manifest_check_times(not_before, not_after, e)) != 0)
+		return r;
 	m->not_before = not_before;
 	m->not_after = not_after;
 	m->has_times = true;

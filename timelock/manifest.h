@@ -87,6 +87,9 @@ uint64_t manifest_step(const struct manifest *m, uint64_t k);
 uint8_t	*manifest_tag(const struct manifest *m, uint32_t segment, uint64_t k);
 
 /* ERR_ARG when not_after <= not_before or a time is out of range. */
+int	manifest_check_times(int64_t not_before, int64_t not_after,
+	struct err *e);
+/* The same, then m has them. */
 int	manifest_set_times(struct manifest *m, int64_t not_before,
 	int64_t not_after, struct err *e);
 /* Appends the signed file to out and sets m->id.  Times must be set and the

@@ -296,7 +296,9 @@ static int
 solve(struct solve *s, struct journal *j, const struct journal_found *found,
     struct err *e)
 {
+	struct hasher_source src = { 0 };
 	const struct solver_opts o = {
+		.source = &src,
 		.progress_ms = s->json ? 0 : s->line.is_on ? 1000 : 0,
 		.stop = timelock_cli_stop_flag(),
 		.on_progress = on_progress,
@@ -304,7 +306,6 @@ solve(struct solve *s, struct journal *j, const struct journal_found *found,
 		.arg = s,
 	};
 	struct chain_hasher h = { 0 };
-	struct hasher_source src = { 0 };
 	struct solver_result res = { 0 };
 	struct engine *en = NULL;
 	int r;
@@ -339,6 +340,27 @@ check_algorithm(const struct solve *s, struct err *e)
 	    "2 or later", manifest_algorithm_name(a));
 }
 
+/* Whatever could spoil the start or the end of days of work, before either. */
+static int
+check_ways(const struct solve *s, struct err *e)
+{
+	int r;
+
+	if (!s->no_pin_cpu && s->cpu >= 0 &&
+	    (r = machine_may_pin((unsigned)s->cpu, e)) != 0) {
+		err_ctx(e, "--cpu");
+		return r;
+	}
+	if ((r = timelock_cli_may_replace(s->key_out, e)) != 0 ||
+	    (r = timelock_cli_must_differ(s->key_out, "--key-out",
+	    s->manifest, "the manifest", e)) != 0 ||
+	    (r = timelock_cli_must_differ(s->key_out, "--key-out", s->journal,
+	    "--journal", e)) != 0)
+		return r;
+	return timelock_cli_must_differ(s->key_out, "--key-out", s->pin,
+	    "--pin", e);
+}
+
 static int
 run(struct solve *s, struct err *e)
 {
@@ -348,6 +370,7 @@ run(struct solve *s, struct err *e)
 	int r;
 
 	if ((r = timelock_cli_begin(e)) != 0 ||
+	    (r = check_ways(s, e)) != 0 ||
 	    (r = vkey_from_arg(&pin, s->pin, e)) != 0 ||
 	    (r = manifest_load(s->manifest, &pin, &s->m, e)) != 0 ||
 	    (r = check_algorithm(s, e)) != 0 ||

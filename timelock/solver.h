@@ -5,7 +5,9 @@
  * minute, the present state.  At each milestone the public tag is compared;
  * a mismatch goes back to the last verified state, and when the same state
  * comes twice it is taken for right and the tag for wrong (the wrapped key
- * decides in the end).  The key is handed out only when every wrapped key
+ * decides in the end).  But first the memory that all hashes read is compared
+ * with its digest: a bit that flipped there would give the same wrong state
+ * each time.  The key is handed out only when every wrapped key
  * has opened and the commitment holds.
  *
  * It does not print, write the key, or know RandomX; the manifest was opened
@@ -24,6 +26,7 @@
 
 struct clock;
 struct err;
+struct hasher_source;
 struct journal;
 struct journal_found;
 struct secret;
@@ -42,6 +45,9 @@ struct solver_opts {
 	uint64_t	sync_ms;	/* 0: 60 s */
 	uint64_t	progress_ms;	/* between on_progress; 0: 10 s */
 	const struct clock *clock;	/* NULL: the system's */
+	/* The hasher's; its recheck() is asked at each mismatch.  NULL, or
+	 * without one: it is not. */
+	const struct hasher_source *source;
 	const volatile sig_atomic_t *stop;	/* set: saves, ERR_CANCEL */
 	void		(*on_progress)(void *arg,
 				const struct solver_progress *p);
@@ -60,7 +66,9 @@ struct solver_result {
 
 /*
  * Goes on from what the journal held when it was opened.  0; ERR_CANCEL after
- * a stop, everything saved (or the error of saving); ERR_AUTH when a wrapped
+ * a stop, everything saved (or the error of saving); ERR_CORRUPT when the
+ * hasher's memory changed, the last verified state saved, or when the machine
+ * never computes the same twice; ERR_AUTH when a wrapped
  * key or the commitment does not hold: then the manifest cannot be solved, or
  * this machine erred where no tag could tell.
  */

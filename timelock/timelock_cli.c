@@ -120,13 +120,41 @@ int
 timelock_cli_must_not_exist(const char *path, struct err *e)
 {
 	struct stat st;
+	int r;
 
 	if (lstat(path, &st) == 0)
 		return err_set(e, ERR_EXIST, "%s exists; it is not "
 		    "overwritten", path);
 	if (errno != ENOENT)
 		return err_sys(e, "%s", path);
-	return 0;
+	if ((r = io_check_place(path, e)) != 0)
+		err_ctx(e, "%s", path);
+	return r;
+}
+
+int
+timelock_cli_may_replace(const char *path, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	/* A link too: it would be replaced, not followed, /dev/stdout say. */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_ARG, "%s exists and is no ordinary "
+		    "file; it is not replaced", path);
+	if ((r = io_check_place(path, e)) != 0)
+		err_ctx(e, "%s", path);
+	return r;
+}
+
+int
+timelock_cli_must_differ(const char *a, const char *what_a, const char *b,
+    const char *what_b, struct err *e)
+{
+	if (!io_is_same_place(a, b))
+		return 0;
+	return err_set(e, ERR_ARG, "%s and %s are the same file, %s", what_a,
+	    what_b, a);
 }
 
 int

@@ -52,8 +52,16 @@ enum engine_algorithm timelock_cli_algorithm(enum manifest_algorithm a);
 /* 64 hex digits and a newline, 0600, durable; ERR_EXIST if not replace. */
 int	timelock_cli_write_key(const char *path, const uint8_t key[32],
 	bool replace, struct err *e);
-/* ERR_EXIST when something has that name already. */
+/* To be asked before long work that writes the file at its end.  ERR_EXIST
+ * when something has that name already; see io_check_place() for a folder
+ * that is not there or takes no files. */
 int	timelock_cli_must_not_exist(const char *path, struct err *e);
+/* The same for a file that is replaced: ERR_ARG for anything but an ordinary
+ * file under that name. */
+int	timelock_cli_may_replace(const char *path, struct err *e);
+/* ERR_ARG, naming both by what they are, when a and b are one file. */
+int	timelock_cli_must_differ(const char *a, const char *what_a,
+	const char *b, const char *what_b, struct err *e);
 
 /* A puzzle id in hex. */
 enum { TIMELOCK_CLI_ID_TEXT = 2 * MANIFEST_ID_LEN + 1 };

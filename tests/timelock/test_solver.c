@@ -273,6 +273,42 @@ test_stop_between_flips(void **state)
 	assert_int_equal(f->result.recomputed, INTERVAL);
 }
 
+/* A bit flipped in what every hash reads: the same wrong state would come
+ * each time and be believed, for good, by the journal too.  The digest tells;
+ * the journal keeps what was verified, and a machine whose memory is right
+ * goes on from there. */
+static void
+test_memory_changed(void **state)
+{
+	struct fixture *f = *state;
+	struct err e = ERR_INIT;
+
+	f->o.source = &f->src.source;
+	for (uint64_t s = 31; s <= M; s += 23) {
+		(void)unlink(f->path);
+		f->notes[0] = '\0';
+		f->board->is_bad = 1;
+		puzzle_arm(&f->board->flip, 2, s, 2);
+		assert_int_equal(run(f, &e), ERR_CORRUPT);
+		test_err_is(&e, ERR_CORRUPT, "segment 2, step");
+		assert_non_null(strstr(e.msg, "a bit changed"));
+		assert_null(strstr(f->notes, "taken to be wrong"));
+		assert_null(f->result.key);
+		f->board->is_bad = 0;
+		puzzle_arm(&f->board->flip, 0, 0, 0);
+		assert_solved(f);
+		assert_int_equal(f->found.base.kind, JOURNAL_VERIFIED);
+		assert_int_equal(f->found.base.step, (s - 1) / INTERVAL *
+		    INTERVAL);
+		assert_int_equal(f->result.mismatches, 0);
+	}
+	/* memory that is right: the machine's passing error is repaired */
+	(void)unlink(f->path);
+	puzzle_arm(&f->board->flip, 2, 40, 1);
+	assert_solved(f);
+	assert_int_equal(f->result.mismatches, 1);
+}
+
 /* Wrong tags, each one: noted, passed after two equal computations. */
 static void
 test_wrong_tag(void **state)
@@ -489,6 +525,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_two_flips, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_stop_between_flips, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_memory_changed, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_tag, setup,
 		    teardown),
