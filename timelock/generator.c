@@ -95,6 +95,14 @@ find_cpus(struct gen *g, struct err *e)
 	    "process may use", g->o->first_cpu, g->ncpus);
 }
 
+int
+generator_check(const struct generator_opts *o, struct err *e)
+{
+	struct gen g = { .o = o };
+
+	return find_cpus(&g, e);
+}
+
 static int
 cpu_of_slot(const struct gen *g, unsigned slot)
 {
@@ -185,26 +193,46 @@ end_unwanted(struct gen *g)
 	}
 }
 
+static void
+note_verdict(struct gen *g, unsigned slot, enum genplan_verdict verdict)
+{
+	static const char *const texts[] = {
+		[GENPLAN_DISPUTES] = "two computations disagree; this machine "
+		    "made an error, and a third decides whose",
+		[GENPLAN_FOR_WORKER] = "the third computation agrees with the "
+		    "first, so the second was wrong",
+		[GENPLAN_AGAINST_WORKER] = "the third computation does not "
+		    "agree with the first, which is thrown away and made "
+		    "again",
+	};
+	const struct genplan_task *t = &g->slots[slot].task;
+	char second[32] = "";
+
+	if (verdict != GENPLAN_DISPUTES)
+		(void)snprintf(second, sizeof(second), ", the second on %d",
+		    t->avoid[1]);
+	note(g, "segment %u, steps %" PRIu64 "..%" PRIu64 ": %s (the first "
+	    "was on CPU %d%s, this one on %d)", t->segment, t->from_step + 1,
+	    t->to_step, texts[verdict], t->avoid[0], second,
+	    g->slots[slot].cpu);
+}
+
 static int
 take_check(struct gen *g, unsigned slot, const struct worker_wire_report *rp,
     struct err *e)
 {
 	const struct genplan_task *t = &g->slots[slot].task;
-	bool is_wrong = false;
+	enum genplan_verdict verdict = GENPLAN_AGREES;
 	int r;
 
-	r = genplan_checked(g->plan, t, g->slots[slot].cpu, rp->tag,
-	    &is_wrong, e);
+	r = genplan_checked(g->plan, t, g->slots[slot].cpu, rp->tag, &verdict,
+	    e);
 	if (r != ERR_PEER)
 		crew_end(g->crew, slot);
-	if (is_wrong) {
-		note(g, "segment %u, steps %" PRIu64 "..%" PRIu64 ": two "
-		    "computations disagree (this one on CPU %d, the first on "
-		    "CPU %d); this machine made an error", t->segment,
-		    t->from_step + 1, t->to_step, g->slots[slot].cpu,
-		    t->avoid[0]);
-		end_unwanted(g);
-	}
+	if (verdict == GENPLAN_AGREES)
+		return r;
+	note_verdict(g, slot, verdict);
+	end_unwanted(g);
 	return r;
 }
 
@@ -436,6 +464,10 @@ measure(struct gen *g, unsigned n, unsigned ms, double *hps, struct err *e)
 {
 	const struct worker_wire_job job = { .kind = WORKER_WIRE_MEASURE,
 		.to = ms };
+	/* Silence so long; more where workers share a CPU. */
+	const uint64_t limit = ms + (uint64_t)(1 + n / g->ncpus) *
+	    (g->o->hang_ms != 0 ? g->o->hang_ms : HANG_MS);
+	uint64_t since;
 	struct crew_event ev;
 	unsigned done = 0;
 	int r;
@@ -446,11 +478,15 @@ measure(struct gen *g, unsigned n, unsigned ms, double *hps, struct err *e)
 		    0)
 			return r;
 	}
+	since = now_ms(g);
 	while (done < n) {
 		if (g->o->stop != NULL && *g->o->stop)
 			return err_set(e, ERR_CANCEL, "stopped");
-		if ((r = crew_wait(g->crew, WAIT_MS, g->o->fd, &ev, e)) ==
-		    ERR_AGAIN)
+		r = crew_wait(g->crew, WAIT_MS, g->o->fd, &ev, e);
+		if (r == ERR_AGAIN && now_ms(g) - since > limit)
+			return err_set(e, ERR_TIMEOUT, "measuring: %u of %u "
+			    "workers do not answer", n - done, n);
+		if (r == ERR_AGAIN)
 			continue;
 		if (r != 0)
 			return r;
@@ -466,6 +502,7 @@ measure(struct gen *g, unsigned n, unsigned ms, double *hps, struct err *e)
 		*hps += (double)ev.report.hashes * 1e9 /
 		    (double)ev.report.ns;
 		crew_end(g->crew, ev.slot);
+		since = now_ms(g);
 		done++;
 	}
 	return 0;

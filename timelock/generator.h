@@ -58,6 +58,9 @@ struct generator_opts {
 	void		*arg;
 };
 
+/* Could it run here?  To be asked before a dataset is built: ERR_ARG when
+ * first_cpu is not to be had. */
+int	generator_check(const struct generator_opts *o, struct err *e);
 /*
  * 0: *m is the whole unsigned manifest, *epoch_key its key.  ERR_CANCEL;
  * ERR_CORRUPT: the machine computes unreliably; others as they come.  Whatever

@@ -423,28 +423,29 @@ revoke(struct genplan *p, uint32_t segment, uint64_t k, struct err *e)
 
 int
 genplan_checked(struct genplan *p, const struct genplan_task *t, int cpu,
-    const uint8_t tag[CHAIN_TAG_LEN], bool *is_wrong, struct err *e)
+    const uint8_t tag[CHAIN_TAG_LEN], enum genplan_verdict *verdict,
+    struct err *e)
 {
 	struct span *sp;
-	bool is_same;
+	bool is_third;
 
-	*is_wrong = false;
+	*verdict = GENPLAN_AGREES;
 	if (t->kind != GENPLAN_CHECK || !task_is_live(p, t))
 		return err_set(e, ERR_PEER, "segment %u: a check that was not "
 		    "due", t->segment);
 	sp = span_of(p, t->segment, t->to);
 	sp->serial = 0;
 	sp->lost = 0;
-	is_same = memcmp(tag, manifest_tag(p->m, t->segment, t->to),
-	    CHAIN_TAG_LEN) == 0;
-	if (is_same) {
-		*is_wrong = sp->status == SPAN_DECIDING;
+	is_third = sp->status == SPAN_DECIDING;
+	if (memcmp(tag, manifest_tag(p->m, t->segment, t->to),
+	    CHAIN_TAG_LEN) == 0) {
+		*verdict = is_third ? GENPLAN_FOR_WORKER : GENPLAN_AGREES;
 		sp->status = SPAN_CHECKED;
 		vault_drop(p->v, &sp->start);
 		return 0;
 	}
-	*is_wrong = true;
-	if (sp->status == SPAN_CHECKING) {
+	*verdict = is_third ? GENPLAN_AGAINST_WORKER : GENPLAN_DISPUTES;
+	if (!is_third) {
 		sp->cpu[1] = cpu;
 		sp->status = SPAN_DISPUTED;
 		p->recheck_errors++;

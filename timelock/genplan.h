@@ -55,6 +55,15 @@ struct genplan_task {
 	int		 avoid[2];
 };
 
+/* What a check means for the segment's worker. */
+enum genplan_verdict {
+	GENPLAN_AGREES,		/* its tag is the worker's */
+	GENPLAN_DISPUTES,	/* it is not: a third computation decides */
+	GENPLAN_FOR_WORKER,	/* the third, which stands by the worker */
+	GENPLAN_AGAINST_WORKER,	/* the third, which does not: all of the
+				 * segment from that span on is void */
+};
+
 struct genplan_counts {
 	uint64_t	completed_hashes, total_hashes;	/* with rechecks */
 	uint32_t	completed_segments;
@@ -85,10 +94,10 @@ int	genplan_milestone(struct genplan *p, const struct genplan_task *t,
 int	genplan_ended(struct genplan *p, const struct genplan_task *t, int cpu,
 	const uint8_t tag[CHAIN_TAG_LEN], const uint8_t k[WRAP_KEY_LEN],
 	struct err *e);
-/* *is_wrong: a contradiction came up or was decided just now. */
+/* verdict is filled but on ERR_PEER. */
 int	genplan_checked(struct genplan *p, const struct genplan_task *t,
-	int cpu, const uint8_t tag[CHAIN_TAG_LEN], bool *is_wrong,
-	struct err *e);
+	int cpu, const uint8_t tag[CHAIN_TAG_LEN],
+	enum genplan_verdict *verdict, struct err *e);
 /* The process is gone without its result.  ERR_CORRUPT after too many. */
 int	genplan_lost(struct genplan *p, const struct genplan_task *t,
 	struct err *e);

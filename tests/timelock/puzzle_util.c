@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/secret.h"
 #include "tests/test_util.h"
 #include "tests/timelock/puzzle_util.h"
+#include "timelock/engine.h"
 
 struct puzzle_board *
 puzzle_board_new(void)
@@ -76,6 +78,19 @@ plain_hash(void *arg, const uint8_t in[CHAIN_INPUT_LEN],
 	return 0;
 }
 
+/* The one socket of a confined worker. */
+static void
+send_garbage(void)
+{
+	static const char text[] = "a length of 1.6 GB, as a frame";
+	struct stat st;
+
+	for (int fd = 3; fd < 1024; fd++) {
+		if (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode))
+			(void)!write(fd, text, sizeof(text));
+	}
+}
+
 static int
 counted_hash(void *arg, const uint8_t in[CHAIN_INPUT_LEN],
     uint8_t out[CHAIN_STATE_LEN], struct err *e)
@@ -92,6 +107,10 @@ counted_hash(void *arg, const uint8_t in[CHAIN_INPUT_LEN],
 		(void)kill(getpid(), SIGKILL);
 	if (is_due(&b->stop, i, j))
 		(void)kill(getpid(), SIGSTOP);
+	if (is_due(&b->refuse, i, j))
+		_exit(ENGINE_EXIT_REFUSED);
+	if (is_due(&b->babble, i, j))
+		send_garbage();
 	if (s->inner != NULL)
 		(void)s->inner_hash.hash(s->inner_hash.arg, in, out, e);
 	else

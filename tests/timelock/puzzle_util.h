@@ -30,7 +30,10 @@ struct puzzle_board {
 		_Atomic uint32_t times;		/* left */
 	} flip,			/* one bit of the result is wrong */
 	  die,			/* the process is killed */
-	  stop;			/* the process is stopped */
+	  stop,			/* the process is stopped */
+	  refuse,		/* it leaves as after a refused permission */
+	  babble;		/* it sends its generator what is no frame;
+				 * of confined workers only */
 	_Atomic int64_t		hash_ns;	/* a hash takes this long */
 	_Atomic uint32_t	retired;	/* hashers retired */
 	_Atomic uint32_t	opened;

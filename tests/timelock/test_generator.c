@@ -183,6 +183,173 @@ test_confined(void **state)
 	end(&f);
 }
 
+/* A worker whose JIT page was refused: no other would fare better, so it
+ * ends the run at once, with the reason. */
+static void
+test_refused(void **state)
+{
+	struct err e = ERR_INIT;
+	struct fixture f;
+
+	(void)state;
+	begin(&f, 3, 12, 4);
+	puzzle_arm(&f.board->refuse, 2, 5, 1);
+	assert_int_equal(run(&f, &e), ERR_PERM);
+	test_err_is(&e, ERR_PERM, "refused to make compiled code executable");
+	assert_int_equal(f.last.restarts, 0);
+	assert_null(f.m);
+	assert_null(f.key);
+	end(&f);
+}
+
+/* A worker that breaks the protocol is replaced; what it would have said
+ * afterwards is not listened to. */
+static void
+test_babble(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	for (uint64_t s = 1; s <= 12; s++) {
+		begin(&f, 3, 12, 4);
+		f.o.is_confined = true;
+		puzzle_arm(&f.board->babble, 2, s, 1);
+		assert_made(&f);
+		assert_int_equal(f.board->babble.times, 0);
+		assert_int_equal(f.last.restarts, 1);
+		assert_non_null(strstr(f.notes, "worker of segment 2"));
+		end(&f);
+	}
+}
+
+/* What /proc says of a worker, while it hashes. */
+struct look {
+	struct fixture	f;
+	uint64_t	hashes;		/* before the present worker */
+	unsigned	looks;
+	char		faults[512];
+};
+
+static void
+look_fault(struct look *l, const char *what)
+{
+	const size_t n = strlen(l->faults);
+
+	(void)snprintf(l->faults + n, sizeof(l->faults) - n, "%s\n", what);
+}
+
+/* The value behind "name:" in a file of /proc, or an empty text. */
+static void
+proc_value(pid_t pid, const char *file, const char *name, char out[128])
+{
+	char path[64], line[256];
+	FILE *in;
+
+	out[0] = '\0';
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	if ((in = fopen(path, "re")) == NULL)
+		return;
+	while (fgets(line, sizeof(line), in) != NULL) {
+		if (strncmp(line, name, strlen(name)) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		(void)snprintf(out, 128, "%.127s", line + strlen(name));
+	}
+	(void)fclose(in);
+}
+
+/* Sockets beyond 0, 1 and 2; anything else is a fault. */
+static unsigned
+count_sockets(struct look *l, pid_t pid)
+{
+	char path[64], to[64];
+	unsigned sockets = 0;
+	ssize_t n;
+
+	for (int fd = 3; fd < 256; fd++) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid,
+		    fd);
+		if ((n = readlink(path, to, sizeof(to) - 1)) == -1)
+			continue;
+		to[n] = '\0';
+		if (strncmp(to, "socket:", 7) == 0)
+			sockets++;
+		else
+			look_fault(l, to);
+	}
+	return sockets;
+}
+
+static void
+on_progress_look(void *arg, const struct generator_progress *p)
+{
+	struct look *l = arg;
+	char seccomp[128], privs[128], core[128], oom[128];
+	unsigned sockets;
+	pid_t pid;
+
+	l->f.last = *p;
+	/* From its first hash on it is confined. */
+	if (l->f.npids == 0 || l->f.board->total == l->hashes)
+		return;
+	pid = l->f.pids[l->f.npids - 1];
+	proc_value(pid, "status", "Seccomp:\t", seccomp);
+	proc_value(pid, "status", "NoNewPrivs:\t", privs);
+	proc_value(pid, "limits", "Max core file size", core);
+	proc_value(pid, "oom_score_adj", "", oom);
+	sockets = count_sockets(l, pid);
+	if (sockets == 0 || core[0] == '\0' || oom[0] == '\0')
+		return;			/* it has ended meanwhile */
+	l->looks++;
+	if (sockets != 1)
+		look_fault(l, "more than one socket");
+	if (strcmp(seccomp, "2") != 0)
+		look_fault(l, "no filter of system calls");
+	if (strcmp(privs, "1") != 0)
+		look_fault(l, "new privileges possible");
+	if (strtoul(core, NULL, 10) != 0 || strstr(core, "unlimited") != NULL)
+		look_fault(l, "core dumps");
+	if (strcmp(oom, "800") != 0)
+		look_fault(l, "not preferred by the OOM killer");
+}
+
+static void
+on_worker_look(void *arg, pid_t pid)
+{
+	struct look *l = arg;
+
+	on_worker(&l->f, pid);
+	l->hashes = l->f.board->total;
+}
+
+static void
+test_workers_are_confined(void **state)
+{
+	static struct look l;
+	int fds[2];
+
+	(void)state;
+	memset(&l, 0, sizeof(l));
+	/* descriptors of the generator's own, which no worker may keep */
+	assert_int_equal(pipe(fds), 0);
+	begin(&l.f, 6, 60, 10);
+	/* one at a time, so that all hashes are the newest's */
+	l.f.o.workers = 1;
+	l.f.o.is_confined = true;
+	l.f.o.recheck = 50;
+	l.f.o.on_progress = on_progress_look;
+	l.f.o.on_worker = on_worker_look;
+	l.f.o.arg = &l;
+	l.f.o.on_note = NULL;
+	l.f.board->hash_ns = 500000;
+	assert_made(&l.f);
+	assert_string_equal(l.faults, "");
+	assert_true(l.looks > 0);
+	end(&l.f);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* Killed by a fault at each step of a segment: costs at most a milestone. */
 static void
 test_killed_at_each_step(void **state)
@@ -386,6 +553,14 @@ test_measure(void **state)
 	    &e), ERR_PEER);
 	test_err_is(&e, ERR_PEER, "killed by signal 9");
 	end(&f);
+	/* one that hangs is not waited for without end */
+	begin(&f, 2, 12, 4);
+	f.o.hang_ms = 300;
+	puzzle_arm(&f.board->stop, 0, 3, 1);
+	assert_int_equal(generator_measure(&f.o, &f.src.source, 20, &speed,
+	    &e), ERR_TIMEOUT);
+	test_err_is(&e, ERR_TIMEOUT, "1 of 1 workers do not answer");
+	end(&f);
 }
 
 static void
@@ -397,8 +572,12 @@ test_first_cpu(void **state)
 	(void)state;
 	begin(&f, 2, 12, 4);
 	f.o.first_cpu = 1 << 20;
+	assert_int_equal(generator_check(&f.o, &e), ERR_ARG);
+	test_err_is(&e, ERR_ARG, "CPU 1048576");
 	assert_int_equal(run(&f, &e), ERR_ARG);
 	test_err_is(&e, ERR_ARG, "CPU 1048576");
+	f.o.first_cpu = -1;
+	assert_int_equal(generator_check(&f.o, &e), 0);
 	end(&f);
 }
 
@@ -408,6 +587,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_confined),
+		cmocka_unit_test(test_workers_are_confined),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_babble),
 		cmocka_unit_test(test_killed_at_each_step),
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_wrong_state),

@@ -71,7 +71,7 @@ advance(struct fixture *f, int cpu, struct hand *w, uint8_t wrong,
 	const uint64_t next = w->step + f->m->params.interval;
 	const uint64_t to = next < w->t.to_step ? next : w->t.to_step;
 	uint8_t tag[CHAIN_TAG_LEN], k[WRAP_KEY_LEN];
-	bool is_wrong = false;
+	enum genplan_verdict verdict = GENPLAN_AGREES;
 	int r;
 
 	assert_int_equal(chain_run(&f->src.plain, w->t.segment, w->step, to,
@@ -80,8 +80,8 @@ advance(struct fixture *f, int cpu, struct hand *w, uint8_t wrong,
 	w->step = to;
 	chain_tag(tag, f->m->params.key, w->t.segment, to, w->x);
 	if (w->t.kind == GENPLAN_CHECK) {
-		r = genplan_checked(f->p, &w->t, cpu, tag, &is_wrong, e);
-		return r == 0 && is_wrong ? 1 : r;
+		r = genplan_checked(f->p, &w->t, cpu, tag, &verdict, e);
+		return r == 0 ? (int)verdict : r;
 	}
 	if (to < f->m->params.steps)
 		return genplan_milestone(f->p, &w->t, cpu, to, tag, w->x, e);
@@ -258,8 +258,8 @@ static void
 test_lies(void **state)
 {
 	uint8_t tag[CHAIN_TAG_LEN], x[CHAIN_STATE_LEN] = { 1 };
+	enum genplan_verdict verdict = GENPLAN_AGREES;
 	struct err e = ERR_INIT;
-	bool is_wrong = false;
 	struct fixture f;
 	struct hand w;
 
@@ -272,7 +272,7 @@ test_lies(void **state)
 	assert_int_equal(genplan_milestone(f.p, &w.t, 0, 8, tag, x, &e),
 	    ERR_PEER);
 	assert_int_equal(genplan_ended(f.p, &w.t, 0, tag, x, &e), ERR_PEER);
-	assert_int_equal(genplan_checked(f.p, &w.t, 0, tag, &is_wrong, &e),
+	assert_int_equal(genplan_checked(f.p, &w.t, 0, tag, &verdict, &e),
 	    ERR_PEER);
 	tag[0] ^= 1;
 	assert_int_equal(genplan_milestone(f.p, &w.t, 0, 4, tag, x, &e),
@@ -318,7 +318,7 @@ wrong_worker(uint64_t k, bool third_agrees)
 	assert_int_equal(c.t.to_step, 4 * k);
 	if (k < 5)
 		assert_int_equal(take(&f, 2, &w, &e), 0);
-	assert_int_equal(advance(&f, 1, &c, 0, &e), 1);
+	assert_int_equal(advance(&f, 1, &c, 0, &e), GENPLAN_DISPUTES);
 	genplan_count(f.p, &n);
 	assert_int_equal(n.recheck_errors, 1);
 	/* the third comes first, elsewhere than both */
@@ -327,7 +327,8 @@ wrong_worker(uint64_t k, bool third_agrees)
 	assert_int_equal(c.t.to_step, 4 * k);
 	assert_int_equal(c.t.avoid[0], 0);
 	assert_int_equal(c.t.avoid[1], 1);
-	assert_int_equal(advance(&f, 2, &c, third_agrees ? 0 : 2, &e), 1);
+	assert_int_equal(advance(&f, 2, &c, third_agrees ? 0 : 2, &e),
+	    GENPLAN_AGAINST_WORKER);
 	if (k < 5) {
 		assert_false(genplan_is_live(f.p, w.t.serial));
 		assert_int_equal(advance(&f, 2, &w, 0, &e), ERR_PEER);
@@ -373,10 +374,10 @@ test_wrong_check(void **state)
 	assert_int_equal(take(&f, 0, &w, &e), 0);
 	run_to_end(&f, 0, &w);
 	assert_int_equal(take(&f, 1, &c, &e), 0);
-	assert_int_equal(advance(&f, 1, &c, 1, &e), 1);
+	assert_int_equal(advance(&f, 1, &c, 1, &e), GENPLAN_DISPUTES);
 	assert_int_equal(take(&f, 2, &c, &e), 0);
 	assert_int_equal(c.t.to_step, 4);
-	assert_int_equal(advance(&f, 2, &c, 0, &e), 1);
+	assert_int_equal(advance(&f, 2, &c, 0, &e), GENPLAN_FOR_WORKER);
 	assert_int_equal(take(&f, 1, &c, &e), 0);
 	assert_int_equal(c.t.to_step, 8);
 	assert_int_equal(advance(&f, 1, &c, 0, &e), 0);
