@@ -44,14 +44,41 @@ struct generate {
 
 /* ---- before ---- */
 
+/* What a manifest signed now would say. */
+static void
+times_now(const struct generate *s, int64_t *from, int64_t *to)
+{
+	*from = s->o.has_not_before ? s->o.not_before :
+	    clock_wall_s(clock_system());
+	*to = s->o.has_not_after ? s->o.not_after :
+	    *from + GENERATE_OPTS_EPOCH_S;
+}
+
+static int
+check_times(const struct generate *s, struct err *e)
+{
+	int64_t from, to;
+	int r;
+
+	times_now(s, &from, &to);
+	if ((r = manifest_check_times(from, to, e)) != 0)
+		return r;
+	return s->o.has_not_after && to <= clock_wall_s(clock_system()) ?
+	    err_set(e, ERR_ARG, "--not-after is over already") : 0;
+}
+
+/* Whatever could spoil the end of hours of work is asked here. */
 static int
 open_alone(struct generate *s, struct err *e)
 {
 	int r;
 
-	if ((r = timelock_cli_must_not_exist(s->o.out, e)) != 0 ||
+	if ((r = check_times(s, e)) != 0 ||
+	    (r = timelock_cli_must_not_exist(s->o.out, e)) != 0 ||
 	    (s->o.key_out != NULL &&
-	    (r = timelock_cli_must_not_exist(s->o.key_out, e)) != 0) ||
+	    ((r = timelock_cli_must_not_exist(s->o.key_out, e)) != 0 ||
+	    (r = timelock_cli_must_differ(s->o.out, "--out", s->o.key_out,
+	    "--key-out", e)) != 0)) ||
 	    (r = identity_load(s->o.identity, &s->id, e)) != 0)
 		return r;
 	s->o.origin = identity_vkey(s->id)->name;
@@ -146,8 +173,6 @@ build(struct generate *s, struct err *e)
 	};
 	int r;
 
-	if ((r = engine_memory_fits(o.mode, s->o.workers, e)) != 0)
-		return r;
 	generate_tell_on_build(&s->tell, 0);
 	if ((r = engine_new(&s->en, &o, e)) != 0) {
 		generate_tell_why_stopped(&s->tell, e);
@@ -231,12 +256,10 @@ static int
 finish_alone(struct generate *s, struct err *e)
 {
 	struct bytes file = BYTES_INIT(MANIFEST_FILE_MAX);
-	int64_t from = s->o.has_not_before ? s->o.not_before :
-	    clock_wall_s(clock_system());
-	int64_t to = s->o.has_not_after ? s->o.not_after :
-	    from + GENERATE_OPTS_EPOCH_S;
+	int64_t from, to;
 	int r;
 
+	times_now(s, &from, &to);
 	if ((r = manifest_set_times(s->m, from, to, e)) == 0 &&
 	    (r = manifest_sign(s->m, s->id, &file, e)) == 0 &&
 	    (r = write_files(s, &file, e)) == 0)
@@ -253,10 +276,13 @@ run(struct generate *s, struct err *e)
 
 	if ((r = timelock_cli_begin(e)) != 0 ||
 	    (s->o.fd >= 0 && (r = open_child(s, e)) != 0) ||
-	    (s->o.fd < 0 && (r = open_alone(s, e)) != 0) ||
-	    (r = fill_params(s, e)) != 0)
+	    (s->o.fd < 0 && (r = open_alone(s, e)) != 0))
 		return r;
 	fill_generator(s);
+	if ((r = generator_check(&s->g, e)) != 0 ||
+	    (r = engine_memory_fits(s->o.mode, s->o.workers, e)) != 0 ||
+	    (r = fill_params(s, e)) != 0)
+		return r;
 	protect();
 	warn_of_swap(s);
 	if ((r = build(s, e)) != 0 || (r = confine(e)) != 0 ||

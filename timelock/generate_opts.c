@@ -241,12 +241,23 @@ check(const struct generate_opts *o)
 	return -1;
 }
 
+/* Short and long forms alike. */
+static const char *
+option_name(int c)
+{
+	for (const struct option *o = options; o->name != NULL; o++) {
+		if (o->val == c)
+			return o->name;
+	}
+	return NULL;
+}
+
 int
 generate_opts_parse(struct generate_opts *o, int argc, char **argv)
 {
 	unsigned cpus[MACHINE_CPUS];
 	struct err e = ERR_INIT;
-	int c, index = -1;
+	int c;
 
 	*o = (struct generate_opts){
 		.first_cpu = -1,
@@ -257,17 +268,16 @@ generate_opts_parse(struct generate_opts *o, int argc, char **argv)
 		.fd = -1,
 	};
 	while ((c = getopt_long(argc, argv, "n:s:i:o:k:m:w:e:jh", options,
-	    &index)) != -1) {
+	    NULL)) != -1) {
 		if (c == 'h') {
 			(void)fputs(help, stdout);
 			return TIMELOCK_EXIT_OK;
 		}
-		if (take(o, c, optarg, &e) != 0)
-			return timelock_cli_usage("generate", "%s%s%s%s",
-			    index >= 0 ? "--" : "",
-			    index >= 0 ? options[index].name : "",
-			    index >= 0 ? ": " : "", e.msg);
-		index = -1;
+		if (take(o, c, optarg, &e) == 0)
+			continue;
+		if (option_name(c) != NULL)
+			err_ctx(&e, "--%s", option_name(c));
+		return timelock_cli_usage("generate", "%s", e.msg);
 	}
 	if (optind != argc)
 		return timelock_cli_usage("generate", "'%s' belongs to no "

@@ -188,22 +188,26 @@ show_text(const struct inspect *in)
 	clock_format_s(m->not_after, to);
 	(void)printf("puzzle         %s\n"
 	    "signature      %s\n"
+	    "version        %d\n"
 	    "origin         %s\n"
 	    "epoch          %" PRIu64 "\n"
 	    "not before     %s\n"
 	    "not after      %s\n"
 	    "algorithm      %s%s\n", id,
 	    in->pin != NULL ? "good, by the pinned verifier key" :
-	    "NOT CHECKED (no --pin)", p->origin, p->epoch, from, to,
-	    manifest_algorithm_name(p->algorithm),
+	    "NOT CHECKED (no --pin)", MANIFEST_VERSION, p->origin,
+	    p->epoch, from, to, manifest_algorithm_name(p->algorithm),
 	    engine_is_compiled(timelock_cli_algorithm(p->algorithm)) ? "" :
 	    " (this build cannot compute it)");
 	timelock_cli_id(p->key, id);
 	(void)printf("dataset key    %s\n"
 	    "segments       %u of %" PRIu64 " steps, %" PRIu64 " hashes\n"
 	    "milestones     every %" PRIu64 " steps, %" PRIu64
-	    " a segment\n", id, p->segments, p->steps,
-	    p->segments * p->steps, p->interval, manifest_milestones(m));
+	    " a segment\n"
+	    "wrapped keys   %u of %d bytes (--json prints them, and the "
+	    "tags)\n",
+	    id, p->segments, p->steps, p->segments * p->steps, p->interval,
+	    manifest_milestones(m), p->segments, WRAP_LEN);
 	timelock_cli_id(m->seed, id);
 	(void)printf("first seed     %s\n", id);
 	timelock_cli_id(m->commit, id);

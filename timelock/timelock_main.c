@@ -43,10 +43,20 @@ usage(FILE *f)
 	    "a signal; 11 the file is in use by another process.\n", f);
 }
 
-int
-main(int argc, char **argv)
+/* Results that did not get out (a full disk, say) are no success. */
+static int
+finish(int code)
 {
-	log_open("amber-timelock", LOG_LEVEL_INFO, false);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	(void)fputs("amber-timelock: standard output could not be written\n",
+	    stderr);
+	return code == TIMELOCK_EXIT_OK ? TIMELOCK_EXIT_FAILED : code;
+}
+
+static int
+run(int argc, char **argv)
+{
 	if (argc < 2) {
 		usage(stderr);
 		return TIMELOCK_EXIT_USAGE;
@@ -67,4 +77,11 @@ main(int argc, char **argv)
 	(void)fprintf(stderr, "amber-timelock: no command '%s'\n", argv[1]);
 	usage(stderr);
 	return TIMELOCK_EXIT_USAGE;
+}
+
+int
+main(int argc, char **argv)
+{
+	log_open("amber-timelock", LOG_LEVEL_INFO, false);
+	return finish(run(argc, argv));
 }

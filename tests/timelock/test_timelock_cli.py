@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -189,7 +190,9 @@ class Folder(unittest.TestCase):
     # ---- solving ----
 
     def test_solve_and_journal(self):
-        p = self.solve("j1", "key1", "--json")
+        # in no more address space than a machine of 512 MiB has
+        p = self.solve("j1", "key1", "--json",
+                       limit=None if SANITIZED else 512 << 20)
         self.assertEqual(read("key1"), self.key)
         self.assertEqual(stat.S_IMODE(os.stat("key1").st_mode), 0o600)
         self.assertEqual(stat.S_IMODE(os.stat("j1").st_mode), 0o600)
@@ -277,6 +280,55 @@ class Folder(unittest.TestCase):
             run("generate", "-n", 1, "-s", 4, "-m", "light", "-i", "id",
                 "-o", "no", "--algorithm", "rx/2", code=3)
 
+    def test_ways(self):
+        """Files that could not be written at the end, and CPUs that are not
+        to be had, are refused at the start."""
+        limit = None if SANITIZED else 192 << 20
+        os.symlink("/nowhere", "link")
+        os.mkfifo("pipe", 0o644)        # for what /dev/null is to root
+        before = set(os.listdir("."))
+        small = ("-n", 1, "-s", 4, "-m", "light", "-i", "id")
+        for args, want in (
+                (("-o", "none/m"), "folder none: No such file"),
+                (("-o", ""), "name is missing"),
+                (("-o", "id/m"), "Not a directory"),
+                (("-o", "no", "-k", "none/k"), "folder none"),
+                (("-o", "no", "-k", "./no"), "are the same file"),
+                (("-o", "no", "--first-cpu", 1023), "CPU 1023"),
+                (("-o", "no", "--not-after", 5), "must be later"),
+                (("-o", "no", "--not-before", 5, "--not-after", 6), "over"),
+                (("-o", "no", "--not-before", "9999-12-31T23:59:00Z"),
+                 "1970..9999")):
+            p = run("generate", *small, *args, code=1, limit=limit)
+            self.assertIn(want, p.stderr)
+        for key, args, want in (
+                ("none/k", (), "folder none"), ("link", (), "no ordinary"),
+                ("pipe", (), "no ordinary"),
+                (".", (), "no ordinary"), ("m.cose", (), "the manifest"),
+                ("./jways", (), "--journal"), ("id.vkey", (), "--pin"),
+                ("kways", ("--cpu", 1023), "--cpu: pin to CPU 1023")):
+            p = self.solve("jways", key, *args, code=1, limit=limit)
+            self.assertIn(want, p.stderr)
+        for name in ("m.cose", "pipe", "link"):
+            mode = os.lstat(name)
+            self.solve(name, "kways", code=1, limit=limit)
+            self.assertEqual(os.lstat(name).st_mode, mode.st_mode)
+        self.assertEqual(read("m.cose"), self.file)
+        self.assertEqual(set(os.listdir(".")), before)
+        os.unlink("link")
+        os.unlink("pipe")
+
+    def test_stdout_full(self):
+        """What did not get out is no success."""
+        for args in (("--help",), ("--version",), ("solve", "--help"),
+                     ("inspect", "m.cose", "--rate", "0"),
+                     ("inspect", "m.cose", "--rate", "0", "--json")):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                p = subprocess.run([BIN, *args], stdout=full, text=True,
+                                   stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(p.returncode, 1, (args, p.stderr))
+            self.assertIn("standard output", p.stderr)
+
     @unittest.skipUnless(LONG, "long")
     def test_long_generator_killed(self):
         before = set(os.listdir("."))
@@ -333,6 +385,12 @@ class Folder(unittest.TestCase):
                      ("--algorithm", "rx/1")):
             run("generate", "-n", 1, "-s", 4, "-i", "id", "-o", "no", *args,
                 code=2)
+        # the option at fault has its name, in the short form too
+        for short, name in (("-n", "--segments"), ("-s", "--steps"),
+                            ("-w", "--workers"), ("-e", "--epoch"),
+                            ("-m", "--mode")):
+            p = run("generate", short, "x", code=2)
+            self.assertIn(name + ":", p.stderr)
         for args in (("-i", "id"), ("-o", "x"), ("--not-before", 1)):
             run("generate", "-n", 1, "-s", 4, "--fd", 3, "--origin", "a",
                 *args, code=2)
@@ -351,9 +409,11 @@ class Folder(unittest.TestCase):
         p = run("generate", *small, "-i", "id", "-o", "no", code=1)
         os.chmod("id", 0o600)
         if not SANITIZED:
-            p = run("generate", "-n", 1, "-s", 4, "-i", "id", "-o", "no",
-                    "-m", "full", "--algorithm", "rx/0", code=1, limit=1 << 30)
-            self.assertRegex(p.stderr, r"[Mm]iB|GiB")
+            for mode, low in (("full", 1 << 30), ("light", limit)):
+                p = run("generate", "-n", 1, "-s", 4, "-i", "id", "-o", "no",
+                        "-m", mode, code=1, limit=low)
+                self.assertRegex(p.stderr, mode + r" mode needs \d+ MiB .*"
+                                 r"and \d+ MiB are available")
         self.assertFalse(os.path.exists("no"))
 
     @unittest.skipUnless(LONG, "long")
@@ -470,26 +530,48 @@ class Folder(unittest.TestCase):
         self.assertEqual(read("7.key"), read("7.key2"))
 
     @unittest.skipUnless(LONG, "long")
-    def test_long_kill_solver(self):
-        """SIGKILL at random moments: the journal never goes back."""
-        kills, last = 0, -1
-        while True:
+    def test_long_stop_solver(self):
+        """SIGKILL or SIGTERM at random moments of the work, until it was
+        interrupted twenty times in it: each run begins where the journal
+        stood, and the key is the same."""
+        n, m = 3, 60
+        run("generate", "-n", n, "-s", m, "-m", "light", "-i", "id", "-o",
+            "stop.cose", "-k", "stop.key", "--milestone", 7)
+        killed = stopped = solved = at = 0
+        while killed < 15 or stopped < 5 or not solved:
             p = subprocess.Popen(
-                [BIN, "solve", "m.cose", "--pin", "id.vkey", "-J", "jk", "-k",
-                 "kk", "-m", "light"], stderr=subprocess.PIPE, text=True)
-            if kills < 20:
-                time.sleep(int.from_bytes(os.urandom(2), "big") / 65536 * 6)
-                p.kill()
-            _, err = p.communicate()
+                [BIN, "solve", "stop.cose", "--pin", "id.vkey", "-J", "js",
+                 "-k", "ks", "-m", "light", "--json"], stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True)
+            first = json.loads(p.stdout.readline())
+            self.assertEqual(first["completed_hashes"], at)
+            sig = signal.SIGTERM if killed > 3 * stopped else signal.SIGKILL
+            if killed < 15 or stopped < 5:
+                time.sleep(int.from_bytes(os.urandom(2), "big") / 65536)
+                p.send_signal(sig)
+            out, err = p.communicate(timeout=300)
             if p.returncode == 0:
-                break
-            self.assertEqual(p.returncode, -signal.SIGKILL, err)
-            kills += 1
-            size = os.path.getsize("jk") if os.path.exists("jk") else 0
-            self.assertGreaterEqual(size, last)
-            last = size
-        print(f"solver killed {kills} times")
-        self.assertEqual(read("kk"), self.key)
+                # it was quicker: once more from the start
+                solved += 1
+                end = json.loads(out.splitlines()[-1])
+                self.assertEqual(end["hashes"], n * m - at)
+                self.assertEqual(read("ks"), read("stop.key"))
+                os.unlink("js")
+                at = 0
+                continue
+            before, at = at, journal_stands(read("js"), m)
+            self.assertGreaterEqual(at, before)
+            if sig == signal.SIGKILL:
+                self.assertEqual(p.returncode, -signal.SIGKILL, err)
+                killed += 1
+                continue
+            self.assertEqual(p.returncode, 4, err)
+            segment, step = map(int, re.search(
+                r"stopped at segment (\d+), step (\d+)", err).groups())
+            self.assertEqual(at, (segment - 1) * m + step)
+            stopped += 1
+        print(f"solver killed {killed} times, stopped {stopped} times, "
+              f"ended {solved} times")
 
     @unittest.skipUnless(LONG, "long")
     def test_long_manifest_changes(self):
@@ -529,6 +611,15 @@ class Folder(unittest.TestCase):
               f"{lines(q)[-1]['elapsed_s']:.0f} s after "
               f"{time.time() - start - made:.0f} s in all; "
               f"peak PSS of the tree {peak >> 20} MiB")
+
+
+def journal_stands(data, steps):
+    """Hashes done by the last entry of a journal, as docs/PUZZLE.md has it."""
+    count = (len(data) - 64) // 80
+    if count < 1:
+        return 0
+    segment, _, step = struct.unpack_from("<IIQ", data, 64 + 80 * (count - 1))
+    return (segment - 1) * steps + step
 
 
 def pss(pid):
