@@ -56,6 +56,16 @@ put_if(struct json *j, const char *name, bool is_known, double v)
 		json_null(j, name);
 }
 
+/* Counts, which metrics tell as doubles. */
+static void
+put_count_if(struct json *j, const char *name, bool is_known, double v)
+{
+	if (is_known && v >= 0)
+		json_uint(j, name, (uint64_t)v);
+	else
+		json_null(j, name);
+}
+
 /* ---- the sum ---- */
 
 void
@@ -136,9 +146,10 @@ put_cell_costs(struct json *j, struct pipeline_cell *c)
 	    cpu_ms(&a->client, &b->client, x->ok));
 	put_if(j, "origin_cpu_ms_per_request", b->origin.cpu_s > 0,
 	    cpu_ms(&a->origin, &b->origin, x->ok));
-	put_if(j, "peak_rss_kib", b->has_relay, (double)b->relay.peak_kib);
+	put_count_if(j, "peak_rss_kib", b->has_relay,
+	    (double)b->relay.peak_kib);
 	json_bool(j, "peak_is_of_this_cell", x->is_peak_own);
-	put_if(j, "records", b->has_relay, b->entries - a->entries);
+	put_count_if(j, "records", b->has_relay, b->entries - a->entries);
 	put_if(j, "commit_batch_mean", b->has_relay,
 	    ratio(b->entries - a->entries, b->batches - a->batches));
 	put_if(j, "relay_sync_ms_mean", b->has_relay,
@@ -269,8 +280,8 @@ put_summary(struct json *j, struct pipeline_sum *s)
 	    ratio(s->client_s * 1000, (double)s->ok));
 	put_if(j, "origin_cpu_ms_per_request", s->origin_s > 0,
 	    ratio(s->origin_s * 1000, (double)s->ok));
-	put_if(j, "peak_rss_kib", s->has_relay, (double)s->peak_kib);
-	put_if(j, "records", s->has_relay, s->entries);
+	put_count_if(j, "peak_rss_kib", s->has_relay, (double)s->peak_kib);
+	put_count_if(j, "records", s->has_relay, s->entries);
 	put_if(j, "commit_batch_mean", s->has_relay,
 	    ratio(s->entries, s->batches));
 	put_if(j, "relay_sync_ms_mean", s->has_relay,
