@@ -67,8 +67,11 @@ conn_free(struct direct_conn *c)
 		event_free(c->kick);
 	if (c->timer != NULL)
 		event_free(c->timer);
-	if (c->bev != NULL)
-		bufferevent_free(c->bev);	/* fd leaves the loop first */
+	if (c->bev != NULL) {
+		/* Out of the loop now: see tls_conn_free(). */
+		(void)bufferevent_disable(c->bev, EV_READ | EV_WRITE);
+		bufferevent_free(c->bev);
+	}
 	if (fd != -1)
 		close(fd);
 	free(c);

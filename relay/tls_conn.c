@@ -245,7 +245,11 @@ tls_conn_free(struct tls_conn **cp)
 	if (c->is_freed != NULL)
 		*c->is_freed = true;
 	fd = bufferevent_getfd(c->bev);
-	bufferevent_free(c->bev);	/* takes fd out of the loop first */
+	/* Inside a callback of its own bufferevent_free() only counts down,
+	 * and takes fd out of the loop later: when it is closed, and perhaps
+	 * another thread's already. */
+	(void)bufferevent_disable(c->bev, EV_READ | EV_WRITE);
+	bufferevent_free(c->bev);
 	close(fd);
 	event_free(c->kick);
 	tls_stream_free(&c->stream);
