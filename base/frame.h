@@ -100,7 +100,9 @@ int	frame_peer_new(struct frame_peer **out, struct event_base *base,
 	int fd, const struct frame_role *role,
 	const struct frame_peer_cbs *cbs, size_t queue_max, struct err *e);
 /* May be called inside the callbacks.  Drops what was not sent yet.  Sets
- * *pp to NULL, which it may be. */
+ * *pp to NULL, which it may be.  Never in a forked child, for a peer of its
+ * parent's: both have one epoll set, and what is taken out of it there is
+ * deaf here.  A child that goes on closes the descriptors alone. */
 void	frame_peer_free(struct frame_peer **pp);
 /*
  * Sends what the socket takes at once and queues the rest; a descriptor that
