@@ -2,6 +2,8 @@
  * origin_play.c - the answers, good and bad.  Each fault is one that hit
  * systems like this one.
  */
+#include <sys/socket.h>
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +182,24 @@ play_close_race(const struct origin_request *rq)
 	    ORIGIN_KEEP : ORIGIN_CUT;
 }
 
+/* To disconnect a TCP socket is to reset it. */
+static enum origin_then
+play_reset(const struct origin_request *rq)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	(void)connect(SSL_get_fd(rq->ssl), &none, sizeof(none));
+	return ORIGIN_CUT;
+}
+
+static enum origin_then
+play_reset_body(const struct origin_request *rq)
+{
+	if (say(rq, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"))
+		rest(rq, 20);
+	return play_reset(rq);
+}
+
 static enum origin_then
 play_update_keys(const struct origin_request *rq)
 {
@@ -321,6 +341,8 @@ static const struct row rows[] = {
 	    play_endless_interims },
 	{ { "close-race", "closes when the second request comes" }, NULL, 0,
 	    play_close_race },
+	{ { "reset", "a reset instead of an answer" }, NULL, 0, play_reset },
+	{ { "reset-body", "a reset in the body" }, NULL, 0, play_reset_body },
 	{ { "update-keys", "key updates between records" }, NULL, 0,
 	    play_update_keys },
 	{ { "limit", "exactly 10 MiB" }, NULL, 0, play_limit },
