@@ -5,6 +5,7 @@
 #ifndef AMBER_RELAY_RELAY_CARRIER_H
 #define AMBER_RELAY_RELAY_CARRIER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -35,5 +36,7 @@ void	relay_direct_free(struct relay_direct **dp);
 int	relay_direct_bind(struct relay_direct *d, const char *address,
 	uint16_t *port, struct err *e);
 void	relay_direct_drain(struct relay_direct *d);
+/* Bytes that wait for their sockets. */
+size_t	relay_direct_unsent(const struct relay_direct *d);
 
 #endif

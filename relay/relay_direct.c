@@ -335,6 +335,17 @@ relay_direct_drain(struct relay_direct *d)
 		evconnlistener_free(d->listeners[--d->nlisteners]);
 }
 
+size_t
+relay_direct_unsent(const struct relay_direct *d)
+{
+	const struct direct_conn *c;
+	size_t n = 0;
+
+	TAILQ_FOREACH(c, &d->conns, link)
+		n += evbuffer_get_length(bufferevent_get_output(c->bev));
+	return n;
+}
+
 void
 relay_direct_free(struct relay_direct **dp)
 {

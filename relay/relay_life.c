@@ -36,6 +36,9 @@ enum {
 	/* For readers, when draining: over before the supervisor kills
 	 * (SUPERVISOR_STOP_MS). */
 	ANSWER_MS = 15000,
+	/* The last of an answer is on its way when its request is over; a
+	 * client that has gone never confirms it. */
+	FLUSH_MS = 5000,
 };
 
 void
@@ -326,7 +329,7 @@ take_stop(struct relay_life *l)
 	log_info("draining: %llu requests are under way",
 	    (unsigned long long)l->s.fetches);
 	l->is_draining = true;
-	l->drain_ms = clock_mono_ms(l->s.clock);
+	l->drain_ms = l->done_ms = clock_mono_ms(l->s.clock);
 	relay_epochs_drain(l->epochs);
 	relay_listen_drain(l);
 	return 0;
@@ -400,13 +403,18 @@ relay_on_published(uint64_t number, void *arg)
 /* ---- time ---- */
 
 static bool
-is_drained(const struct relay_life *l, uint64_t now)
+is_drained(struct relay_life *l, uint64_t now)
 {
 	uint64_t most = l->config->fetch_ms + l->config->publish_ms +
 	    ANSWER_MS;
 
-	return l->is_draining &&
-	    (l->s.fetches == 0 || now - l->drain_ms >= most);
+	if (!l->is_draining)
+		return false;
+	if (l->s.fetches > 0)
+		l->done_ms = now;
+	else if (relay_listen_is_flushed(l) || now - l->done_ms >= FLUSH_MS)
+		return true;
+	return now - l->drain_ms >= most;
 }
 
 static void

@@ -43,6 +43,8 @@ struct relay_life {
 	struct frame_peer	*supervisor;
 	struct event		*tick;		/* alive, drain, leaf */
 	uint64_t		 alive_ms, leaf_ms, drain_ms;
+	uint64_t		 done_ms;	/* last time anything was
+						 * under way */
 	bool			 is_ready, is_draining, has_failed;
 	/* "address:port" as bound. */
 	char bound_outer[RELAY_LISTENERS_MAX][RELAY_ADDRESS_MAX];
@@ -72,5 +74,7 @@ int	relay_listen_bind(struct relay_life *l, struct err *e);
 void	relay_listen_ready(const struct relay_life *l,
 	struct message_ready *m);
 void	relay_listen_drain(struct relay_life *l);
+/* Has every reader all that was made for him? */
+bool	relay_listen_is_flushed(const struct relay_life *l);
 
 #endif

@@ -218,3 +218,12 @@ relay_listen_drain(struct relay_life *l)
 	 * goes on until the end, and admission refuses what is new. */
 	relay_direct_drain(l->direct);
 }
+
+bool
+relay_listen_is_flushed(const struct relay_life *l)
+{
+	struct exchange_stats st;
+
+	exchange_core_stats(l->status.core, &st);
+	return st.kept == 0 && relay_direct_unsent(l->direct) == 0;
+}

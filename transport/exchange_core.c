@@ -386,7 +386,11 @@ void
 exchange_core_stats(const struct exchange_core *c,
     struct exchange_stats *out)
 {
+	const struct exchange_session *s;
+
 	*out = c->stats;
+	for (s = c->all; s != NULL; s = s->next)
+		out->kept += s->kept;
 	out->sessions = exchange_table_count(c->table);
 	out->ended_ids = exchange_table_count_ended(c->table);
 }

@@ -115,6 +115,7 @@ uint64_t exchange_core_next_ms(const struct exchange_core *c);
 struct exchange_stats {
 	size_t	 sessions;		/* open now */
 	size_t	 ended_ids;		/* remembered now */
+	size_t	 kept;			/* slices not confirmed yet */
 	uint64_t opened;
 	uint64_t refused;		/* 503 */
 	uint64_t exchanges;		/* all requests */
