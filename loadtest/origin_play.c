@@ -182,6 +182,25 @@ play_close_race(const struct origin_request *rq)
 	    ORIGIN_KEEP : ORIGIN_CUT;
 }
 
+/* 256 KiB of zeros in 289 bytes. */
+static enum origin_then
+play_gzip_bomb(const struct origin_request *rq)
+{
+	static const uint8_t begin[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3,
+		0xed, 0xc1, 0x31, 1, 0, 0, 0, 0xc2, 0xa0, 0xf5, 0x4f, 0xed,
+		0x6d, 0x07, 0xa0 };
+	static const uint8_t end[] = { 0xde, 0, 0x22, 0xea, 0x0e, 0xe2, 0, 0,
+		4, 0 };
+	uint8_t bomb[289] = { 0 };
+
+	memcpy(bomb, begin, sizeof(begin));
+	memcpy(bomb + sizeof(bomb) - sizeof(end), end, sizeof(end));
+	return say(rq, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+		       "Content-Length: 289\r\n\r\n") &&
+		origin_play_write(rq->ssl, bomb, sizeof(bomb)) ?
+	    ORIGIN_KEEP : ORIGIN_CUT;
+}
+
 /* To disconnect a TCP socket is to reset it. */
 static enum origin_then
 play_reset(const struct origin_request *rq)
@@ -341,6 +360,8 @@ static const struct row rows[] = {
 	    play_endless_interims },
 	{ { "close-race", "closes when the second request comes" }, NULL, 0,
 	    play_close_race },
+	{ { "gzip-bomb", "gzip that unpacks to 900 times its size" }, NULL, 0,
+	    play_gzip_bomb },
 	{ { "reset", "a reset instead of an answer" }, NULL, 0, play_reset },
 	{ { "reset-body", "a reset in the body" }, NULL, 0, play_reset_body },
 	{ { "update-keys", "key updates between records" }, NULL, 0,

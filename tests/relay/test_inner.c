@@ -412,6 +412,14 @@ test_answer_head(void **state)
 	assert_int_equal(p.got.len, head);
 	assert_int_equal(ask(&p, request(&w, "GET", "/no-content", ""), &head,
 	    &body), 204);
+	field_is(&p, head, "Content-Length", "5");	/* as it came */
+	assert_int_equal(p.got.len, head);
+	check_receipt(&p, head);
+	assert_int_equal(ask(&p, request(&w, "GET", "/gzip-bomb", ""), &head,
+	    &body), 200);
+	field_is(&p, head, "Content-Encoding", "gzip");
+	assert_int_equal(body, 289);
+	assert_memory_equal(p.got.p + head, "\x1f\x8b\x08", 3);
 	check_receipt(&p, head);
 	peer_close(&p);
 	relay_world_close(&w);

@@ -3,6 +3,8 @@
  * beyond each end, embedded addresses, lists, ports.
  */
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -219,6 +221,39 @@ test_lists(void **state)
 	policy_free(&p);
 }
 
+/* Every address of the relay's own interfaces, whatever is allowed. */
+static void
+test_interfaces(void **state)
+{
+	char why[POLICY_WHY_MAX];
+	struct ifaddrs *list, *at;
+	struct policy *p;
+	unsigned n = 0;
+
+	(void)state;
+	assert_int_equal(policy_new(&p, NULL), 0);
+	assert_int_equal(policy_allow(p, "0.0.0.0/0", NULL), 0);
+	assert_int_equal(policy_allow(p, "::/0", NULL), 0);
+	assert_int_equal(policy_add_interfaces(p, NULL), 0);
+	assert_int_equal(getifaddrs(&list), 0);
+	for (at = list; at != NULL; at = at->ifa_next) {
+		if (at->ifa_addr == NULL || (at->ifa_flags & IFF_LOOPBACK) ||
+		    (at->ifa_addr->sa_family != AF_INET &&
+			at->ifa_addr->sa_family != AF_INET6))
+			continue;
+		assert_int_equal(policy_judge(p, at->ifa_addr, why),
+		    POLICY_LOOP);
+		assert_non_null(strstr(why, "own"));
+		n++;
+	}
+	freeifaddrs(list);
+	policy_free(&p);
+	if (n == 0) {
+		print_message("no interface but loopback\n");
+		skip();
+	}
+}
+
 static void
 test_prefix_texts(void **state)
 {
@@ -281,6 +316,7 @@ main(void)
 		cmocka_unit_test(test_registry_ends),
 		cmocka_unit_test(test_registry_order),
 		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_interfaces),
 		cmocka_unit_test(test_prefix_texts),
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_other_family),

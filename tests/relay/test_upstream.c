@@ -65,12 +65,17 @@ static const struct {
 	    "", 0 },
 	{ "/silent-close", 502, "connection_terminated",
 	    CAPTURE_CLOSED_EARLY, 0, "", 0 },
+	{ "/reset", 502, "connection_terminated", CAPTURE_CLOSED_EARLY, 0, "",
+	    0 },
 	{ "/redirect", 0, NULL, CAPTURE_COMPLETE, 302, "", 0 },
 	{ "/endless-headers", 502, "http_response_header_section_size",
 	    CAPTURE_MALFORMED, 0, "", 0 },
-	{ "/endless-field", 502, NULL, CAPTURE_MALFORMED, 0, "", 0 },
-	{ "/endless-trailers", 502, NULL, CAPTURE_MALFORMED, 200, "x", 0 },
-	{ "/endless-extensions", 502, NULL, CAPTURE_MALFORMED, 200, "", 0 },
+	{ "/endless-field", 502, "http_response_header_section_size",
+	    CAPTURE_MALFORMED, 0, "", 0 },
+	{ "/endless-trailers", 502, "http_response_trailer_size",
+	    CAPTURE_MALFORMED, 200, "x", 0 },
+	{ "/endless-extensions", 502, "http_response_transfer_coding",
+	    CAPTURE_MALFORMED, 200, "", 0 },
 	{ "/endless-interims", 502, "http_protocol_error", CAPTURE_MALFORMED,
 	    0, "", 5 },
 	{ "/limit", 0, NULL, CAPTURE_COMPLETE, 200, NULL, 0 },
@@ -80,6 +85,7 @@ static const struct {
 	{ "/over-chunked", 502, "http_response_body_size", CAPTURE_OVER_CAP,
 	    200, NULL, 0 },
 	{ "/update-keys", 0, NULL, CAPTURE_COMPLETE, 200, NULL, 0 },
+	{ "/gzip-bomb", 0, NULL, CAPTURE_COMPLETE, 200, NULL, 0 },
 	{ "/size/0", 0, NULL, CAPTURE_COMPLETE, 200, "", 0 },
 };
 
@@ -92,6 +98,16 @@ is_pattern(const struct bytes *b, size_t n)
 	for (i = 0; i < n; i++)
 		if (b->p[i] != origin_pattern(i))
 			fail_msg("byte %zu", i);
+}
+
+/* As it came: coded still, and as short. */
+static void
+is_coded(const struct upstream_result *r)
+{
+	assert_non_null(http_head_only(r->message->fields,
+	    "Content-Encoding"));
+	assert_int_equal(r->body.len, 289);
+	assert_memory_equal(r->body.p, "\x1f\x8b\x08", 3);
 }
 
 static void
@@ -138,6 +154,8 @@ test_http_faults(void **state)
 		check_row(i, r);
 		if (strncmp(q.path, "/limit", 6) == 0)
 			is_pattern(&r->body, MIB10);
+		if (strcmp(q.path, "/gzip-bomb") == 0)
+			is_coded(r);
 		if (strcmp(q.path, "/update-keys") == 0)
 			is_pattern(&r->body, 10000);
 		upstream_result_free(&r);
@@ -169,7 +187,8 @@ static const struct {
 	    "handshake", CAPTURE_TLS_FAILURE },
 	{ ORIGIN_CERT_GOOD, ORIGIN_HELLO_PLAIN, "tls_protocol_error", "",
 	    CAPTURE_TLS_FAILURE },
-	{ ORIGIN_CERT_GOOD, ORIGIN_HELLO_OLD, NULL, "", CAPTURE_TLS_FAILURE },
+	{ ORIGIN_CERT_GOOD, ORIGIN_HELLO_OLD, "tls_alert_received", "",
+	    CAPTURE_TLS_FAILURE },
 };
 
 static void
@@ -294,6 +313,7 @@ static const struct {
 	{ DNS_SERVFAIL, 502, "dns_error", "SERVFAIL" },
 	{ DNS_REFUSED, 502, "dns_error", "REFUSED" },
 	{ DNS_SILENT, 504, "dns_timeout", "timeout" },
+	{ DNS_ANSWER, 502, "dns_error", "no address" },
 };
 
 static void
@@ -331,10 +351,50 @@ test_dns(void **state)
 	rig_close(&g);
 }
 
-static const struct { const char *path; enum origin_hello hello; } late[] = {
-	{ "/drip", ORIGIN_HELLO_TLS },
-	{ "/ok?delay=60000", ORIGIN_HELLO_TLS },
-	{ "/ok", ORIGIN_HELLO_STALL },
+/* A name is asked for once a request, and what was judged is dialled: an
+ * answer that is another by then changes nothing before the next request. */
+static void
+test_rebinding(void **state)
+{
+	struct rig_request q = { .path = "/ok", .host = "moving.example" };
+	struct origin_opts o = { .names = "moving.example" };
+	struct upstream_result *r;
+	uint64_t asked;
+	struct rig g;
+
+	(void)state;
+	rig_open(&g, &o);
+	assert_int_equal(dns_server_add(g.dns, q.host, DNS_ANSWER,
+	    "127.0.0.1", NULL), 0);
+	(void)rig_start(&g, &q, &r);
+	asked = dns_server_count(g.dns);
+	while (dns_server_count(g.dns) < asked + 2 && r == NULL)
+		event_base_loop(g.base, EVLOOP_ONCE);
+	assert_int_equal(dns_server_add(g.dns, q.host, DNS_ANSWER,
+	    "10.0.0.1", NULL), 0);
+	if (r == NULL)
+		event_base_dispatch(g.base);
+	assert_int_equal(r->answer, 0);
+	assert_non_null(strstr(r->peer, "127.0.0.1:"));
+	assert_int_equal(dns_server_count(g.dns), asked + 2); /* A, AAAA */
+	upstream_result_free(&r);
+	q.session = 1;		/* another's: no kept connection */
+	r = rig_fetch(&g, &q);
+	assert_int_equal(r->answer, 403);
+	assert_int_equal(r->outcome, CAPTURE_REFUSED);
+	assert_string_equal(r->peer, "");
+	upstream_result_free(&r);
+	rig_close(&g);
+}
+
+static const struct {
+	const char *path;
+	enum origin_hello hello;
+	const char *token;
+} late[] = {
+	{ "/drip", ORIGIN_HELLO_TLS, "http_response_timeout" },
+	{ "/ok?delay=60000", ORIGIN_HELLO_TLS, "http_response_timeout" },
+	{ "/ok", ORIGIN_HELLO_STALL, "connection_timeout" },
 };
 
 /* One deadline for the whole, not for idleness. */
@@ -358,7 +418,7 @@ test_deadline(void **state)
 		r = rig_fetch(&g, &q);
 		assert_int_equal(r->answer, 504);
 		assert_int_equal(r->outcome, CAPTURE_TIMED_OUT);
-		assert_non_null(strstr(r->token, "timeout"));
+		assert_string_equal(r->token, late[i].token);
 		upstream_result_free(&r);
 	}
 	rig_close(&g);
@@ -550,6 +610,7 @@ main(void)
 		cmocka_unit_test(test_speaks_first),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_dns),
+		cmocka_unit_test(test_rebinding),
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_never_reused),
