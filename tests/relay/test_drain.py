@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""test_drain.py: amberd told to stop: what is admitted gets its whole answer, by readers of every pace; a second signal ends it.
+"""test_drain.py: amberd told to stop or to read its config again, and its generator dying.  What is admitted when it is to
+stop gets its whole answer, by readers of every pace; a second signal ends it.
 
 The real amberd and its relay, a double of the generator, amber-load's origin, and clients that speak inner TLS on sockets
 (direct_listen) with small windows, so that answers wait in every buffer on the way when the signal comes.
@@ -140,6 +141,30 @@ def test_drain():
     verify("drain", 1 + READERS + LATE)
 
 
+def test_reload():
+    """SIGHUP: the policy and the permits of the relay that runs are others; one that does not load changes nothing."""
+    outer, direct = start("reload")
+    conf = f"{X.tmp}/reload/conf"
+    text = open(conf).read()
+    assert answer(client(direct, "/ok"))[0] == 200 and status(outer)["limit"] == 64
+    open(conf, "w").write(text.replace("permits = 64", "permits = 5").replace("allow = 127.0.0.1/32\n", ""))
+    X.amberd.send_signal(signal.SIGHUP)
+    wait("the new limit", lambda: status(outer)["limit"] == 5)
+    code, head, _ = answer(client(direct, "/ok"))
+    assert code == 403 and b"destination_ip_prohibited" in head, head
+    open(conf, "w").write(text + "permitz = 3\n")
+    X.amberd.send_signal(signal.SIGHUP)
+    wait("the refusal", lambda: "reload: nothing is changed" in log())
+    assert status(outer)["limit"] == 5
+    open(conf, "w").write(text)
+    X.amberd.send_signal(signal.SIGHUP)
+    wait("the old limit", lambda: status(outer)["limit"] == 64)
+    assert answer(client(direct, "/ok"))[0] == 200
+    X.amberd.send_signal(signal.SIGTERM)
+    assert X.amberd.wait(PATIENCE) == 0, log()
+    verify("reload", 3)
+
+
 def test_second_signal():
     outer, direct = start("second")
     c = client(direct, "/ok?delay=60000")
@@ -172,7 +197,7 @@ def main():
         X.origin = subprocess.Popen([f"{BIN}/amber-load", "origin", "--json", "--ca-file", f"{X.tmp}/ca.pem"],
                                     stdout=subprocess.PIPE)
         X.url = json.loads(X.origin.stdout.readline())["url"].rstrip("/")
-        for test in (test_drain, test_second_signal, test_generator_dies):
+        for test in (test_drain, test_reload, test_second_signal, test_generator_dies):
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:
