@@ -32,6 +32,7 @@ struct client_link {
 	struct exchange_link	*k;		/* NULL: none */
 	bool			 is_busy;
 	uint64_t		 n;		/* asked for, if busy */
+	size_t			 got;		/* bytes of its answer's body */
 	uint64_t		 late_us;
 };
 
@@ -55,6 +56,7 @@ struct exchange_client {
 	bool			 is_failed, is_finishing, is_done, is_told;
 	enum exchange_fault	 fault;		/* or what might become it */
 	struct err		 err;
+	struct err		 lost;		/* the last connection's */
 	uint64_t		 done_us;
 	void			(*on_done)(void *arg);
 	void			*done_arg;
@@ -206,8 +208,10 @@ link_on_answer(struct exchange_link *k, const struct exchange_answer *a,
 		client_fail(c, exchange_flow_fault(c->flow));
 		return;
 	}
-	if (a->status == 200)
+	if (a->status == 200) {
 		c->fault = EXCHANGE_FAULT_NONE;
+		err_clear(&c->lost);
+	}
 	c->is_news |= (a->l > 0 || a->has_end) &&
 	    exchange_flow_is_readable(c->flow);
 	/* what is to be sent goes out before the owner looks at what came */
@@ -219,11 +223,15 @@ link_on_answer(struct exchange_link *k, const struct exchange_answer *a,
 static void
 link_on_body(size_t n, void *arg)
 {
-	struct exchange_client *c = ((struct client_link *)arg)->c;
+	struct client_link *l = arg;
+	struct exchange_client *c = l->c;
+	const uint64_t now = now_us(c);
 
+	l->got += n;
+	exchange_flow_heard(c->flow, l->n, l->got, now);
 	if (c->stats.first_us != 0)
 		return;
-	c->stats.first_us = now_us(c);
+	c->stats.first_us = now;
 	c->stats.first_bytes = n;
 }
 
@@ -232,8 +240,10 @@ static void
 client_note(struct exchange_client *c, enum exchange_fault fault,
     const struct err *e)
 {
-	if (fault == EXCHANGE_FAULT_NONE)
+	if (fault == EXCHANGE_FAULT_NONE) {
+		c->lost = *e;
 		return;
+	}
 	c->fault = fault;
 	c->err = *e;
 	if (fault == EXCHANGE_FAULT_CONNECT)
@@ -305,6 +315,7 @@ client_send(struct exchange_client *c, const struct exchange_request *rq,
 	bytes_truncate(&c->target, 0);
 	l->is_busy = true;
 	l->n = rq->n;
+	l->got = 0;
 	l->late_us = rq->late_us;
 	if (exchange_query_print(rq->query, &c->target, &c->err) == 0 &&
 	    exchange_link_ask(l->k, &c->target, &c->err) == 0)
@@ -312,11 +323,30 @@ client_send(struct exchange_client *c, const struct exchange_request *rq,
 	client_fail(c, EXCHANGE_FAULT_RESOURCE);
 }
 
-/* Gives up what is late.  Returns when the next one will be. */
+/* Gives up what is late; a connection that does not come about says that
+ * another address is to be tried. */
+static void
+client_give_up(struct exchange_client *c, struct client_link *l, uint64_t now)
+{
+	const bool was_up = exchange_link_is_up(l->k);
+	struct err e = ERR_INIT;
+
+	c->stats.resets++;
+	exchange_flow_lost(c->flow, l->n, EXCHANGE_LOSS_LATE, now);
+	link_close(l);
+	(void)err_set(&e, ERR_TIMEOUT, was_up ? "%s: an answer did not come "
+	    "in time" : "connect to %s: not in time",
+	    exchange_route_name(c->o.route));
+	client_note(c, was_up ? EXCHANGE_FAULT_NONE : EXCHANGE_FAULT_CONNECT,
+	    &e);
+}
+
+/* Returns when the next one will be late. */
 static uint64_t
 client_check_late(struct exchange_client *c, uint64_t now)
 {
-	uint64_t due = UINT64_MAX;
+	const uint64_t heard = exchange_flow_late_us(c->flow);
+	uint64_t due = UINT64_MAX, late;
 	struct client_link *l;
 	size_t i;
 
@@ -324,13 +354,11 @@ client_check_late(struct exchange_client *c, uint64_t now)
 		l = &c->links[i];
 		if (l->k == NULL || !l->is_busy)
 			continue;
-		if (now < l->late_us) {
-			due = l->late_us < due ? l->late_us : due;
-			continue;
-		}
-		c->stats.resets++;
-		exchange_flow_lost(c->flow, l->n, EXCHANGE_LOSS_BROKEN, now);
-		link_close(l);
+		late = l->late_us > heard ? l->late_us : heard;
+		if (now < late)
+			due = late < due ? late : due;
+		else
+			client_give_up(c, l, now);
 	}
 	return due;
 }
@@ -345,7 +373,9 @@ client_check_hope(struct exchange_client *c, uint64_t now)
 		return;
 	if (c->fault == EXCHANGE_FAULT_NONE) {
 		(void)err_set(&c->err, ERR_TIMEOUT,
-		    "%s: no answer for %u s", name, s);
+		    "%s: no answer for %u s%s%s", name, s,
+		    c->lost.code == 0 ? "" : "; the last connection: ",
+		    c->lost.msg);
 		client_fail(c, EXCHANGE_FAULT_TIMEOUT);
 		return;
 	}

@@ -60,7 +60,7 @@ struct exchange_client_opts {
 	unsigned	 window;	/* polls, 1..56; 0: by what waits (2 if
 					 * idle, min(56, ceil(q / 32768))) */
 	unsigned	 uploads;	/* under way at most, 1..64; 0: what the
-					 * numbers and connections allow */
+					 * line bears, up to 62 */
 	uint32_t	 wait_ms;	/* 10,000: how long a poll may wait */
 	uint32_t	 give_up_ms;	/* 60,000 without progress */
 	unsigned	 dials;		/* 5: so many connections that fail

@@ -30,6 +30,8 @@ exchange_flow_new(struct exchange_flow **out,
 		return err_set(e, ERR_NOMEM, "no memory for a stream");
 	f->o = *o;
 	f->stuck_wait_us = BACKOFF_US;
+	f->late_us = LATE_US;
+	f->up_window = UPLOADS_FIRST;
 	randombytes_buf(f->query.id, sizeof(f->query.id));
 	*out = f;
 	return 0;
@@ -122,7 +124,21 @@ gap_us(const struct exchange_flow *f)
 	return flow_max(GAP_US, UINT64_C(2) * f->stats.rtt_us);
 }
 
-/* When a gap calls for one more copy of x; UINT64_MAX: it does not. */
+static uint64_t
+patience_us(const struct exchange_flow *f)
+{
+	return flow_max(f->late_us, UINT64_C(4) * f->stats.rtt_us);
+}
+
+uint64_t
+exchange_flow_late_us(const struct exchange_flow *f)
+{
+	return f->heard_us == 0 ? 0 : f->heard_us + patience_us(f);
+}
+
+/* When a gap calls for one more copy of x; UINT64_MAX: it does not.  Bytes
+ * missing before others call for it only when the line is quiet: on a slow
+ * one the answers come at once and end in any order. */
 static uint64_t
 gap_at(const struct exchange_flow *f, const struct exchange_flight *x)
 {
@@ -130,11 +146,11 @@ gap_at(const struct exchange_flow *f, const struct exchange_flight *x)
 
 	if (x->copies == 0 || x->copies >= EXCHANGE_COPIES_MAX)
 		return UINT64_MAX;
-	if (flow_has_upload(x) && x->n < f->up_high)
-		return x->last_us + gap;
+	if (x->over_us != 0)
+		return x->over_us + gap;
 	if (f->hole_us == 0)
 		return UINT64_MAX;
-	return flow_max(x->last_us, f->hole_us) + gap;
+	return flow_max(flow_max(x->last_us, f->hole_us), f->heard_us) + gap;
 }
 
 uint64_t
@@ -160,7 +176,7 @@ exchange_flow_due_us(const struct exchange_flow *f)
 	if (f->active > 0)
 		due = flow_min(due, f->progress_us +
 		    (uint64_t)f->o.give_up_ms * MS);
-	else if (f->is_open && f->extra.state == FLIGHT_NONE)
+	if (f->is_open && f->extra.state == FLIGHT_NONE && f->c > 0)
 		due = flow_min(due, f->last_us + PING_US);
 	return due;
 }
@@ -199,7 +215,9 @@ flow_send(struct exchange_flow *f, struct exchange_flight *x, uint64_t now,
 	out->n = x->n;
 	out->query = q;
 	out->is_fresh = x->is_fresh;
-	out->late_us = now + flow_max(LATE_US, UINT64_C(4) * f->stats.rtt_us);
+	x->patience_us = patience_us(f);
+	x->over_us = 0;
+	out->late_us = now + x->patience_us;
 	if (x->is_poll)
 		out->late_us += (uint64_t)q->wait_ms * MS;
 	x->is_due = x->is_fresh = false;
@@ -236,16 +254,19 @@ flow_begin_upload(struct exchange_flow *f, uint64_t now)
 	const uint64_t left = f->up.to - f->sent_to;
 	const bool ends = f->has_end && !f->sent_end &&
 	    left <= EXCHANGE_DATA_MAX;
+	const unsigned uploads = f->active - f->polls;
 	struct exchange_flight *x;
 
 	if ((left == 0 && !ends) || f->down.has_end ||
-	    (f->o.uploads > 0 && f->active - f->polls >= f->o.uploads) ||
-	    (x = flow_begin(f, now)) == NULL)
+	    (f->o.uploads > 0 && uploads >= f->o.uploads) ||
+	    uploads >= f->up_window || (x = flow_begin(f, now)) == NULL)
 		return NULL;
 	x->u = f->sent_to;
 	x->len = (uint32_t)flow_min(left, EXCHANGE_DATA_MAX);
 	x->has_end = ends;
 	x->was_asked = true;
+	if (uploads >= f->up_most)
+		f->up_most = uploads + 1;
 	f->sent_to += x->len;
 	f->sent_end |= ends;
 	return x;
@@ -316,8 +337,9 @@ flow_pick_finish(struct exchange_flow *f, uint64_t now)
 	return x;
 }
 
-/* A sign of life while nothing else is asked: a repeat of what was answered
- * takes no slice, and its answer is not looked at. */
+/* A sign of life while nothing else is asked, be it that the owner does not
+ * read or that answers take long: a repeat of what was answered takes no
+ * slice, and its answer is not looked at. */
 static struct exchange_flight *
 flow_pick_ping(struct exchange_flow *f, uint64_t now)
 {
@@ -325,7 +347,7 @@ flow_pick_ping(struct exchange_flow *f, uint64_t now)
 
 	if (x->state == FLIGHT_ACTIVE)
 		return x->is_due && now >= x->due_us ? x : NULL;
-	if (f->active > 0 || f->c == 0 || now < f->last_us + PING_US)
+	if (f->c == 0 || now < f->last_us + PING_US)
 		return NULL;
 	memset(x, 0, sizeof(*x));
 	x->state = FLIGHT_ACTIVE;

@@ -10,6 +10,13 @@
  * Of an exchange several copies may be under way.  The first answer counts;
  * each copy ends by exchange_flow_answer() or exchange_flow_lost().
  *
+ * How long an answer may take is not known beforehand: patience begins with
+ * 2 s, is four times the round trip once that was measured, and doubles, up
+ * to 16 s, when an answer was late.  On a slow line answers come piece by
+ * piece and share it: while new bytes arrive on any connection, none is late.
+ * Uploads have no such sign, so few go out at first, and more while they are
+ * answered soon: within 0.5 s, or twice the quickest one's time.
+ *
  * Memory: 256 KiB of upload, grown as needed, wiped; slices as
  * exchange_client.h states; 64 records.
  */
@@ -59,7 +66,8 @@ bool	exchange_flow_is_over(const struct exchange_flow *f);
 struct exchange_request {
 	uint64_t		 n;
 	bool			 is_fresh;	/* on a connection of its own */
-	uint64_t		 late_us;	/* when it is to be given up */
+	uint64_t		 late_us;	/* when it is to be given up,
+						 * unless bytes arrive */
 	struct exchange_query	*query;		/* valid until the next call */
 };
 /* What is to be sent now; true: it counts as sent.  False: nothing is. */
@@ -73,9 +81,16 @@ uint64_t exchange_flow_due_us(const struct exchange_flow *f);
 int	exchange_flow_answer(struct exchange_flow *f, uint64_t n,
 	const struct exchange_answer *a, uint64_t now_us, struct err *e);
 
+/* So many bytes of n's answer have come by one of its copies. */
+void	exchange_flow_heard(struct exchange_flow *f, uint64_t n, size_t got,
+	uint64_t now_us);
+/* Before this time no exchange is late, whatever its late_us says. */
+uint64_t exchange_flow_late_us(const struct exchange_flow *f);
+
 enum exchange_loss {
 	EXCHANGE_LOSS_RACE,	/* a kept connection was closed meanwhile */
-	EXCHANGE_LOSS_BROKEN,	/* no connection, reset, cut short, late */
+	EXCHANGE_LOSS_BROKEN,	/* no connection, reset, cut short */
+	EXCHANGE_LOSS_LATE,	/* given up by the caller */
 	EXCHANGE_LOSS_FOREIGN,	/* somebody else's answer */
 };
 /* A copy of n ended without our answer. */

@@ -32,7 +32,18 @@ exchange_flow_lost(struct exchange_flow *f, uint64_t n,
 
 	if (how == EXCHANGE_LOSS_FOREIGN)
 		f->stats.foreign++;
-	if (x == NULL || x->copies == 0 || --x->copies > 0)
+	if (x == NULL || x->copies == 0)
+		return;
+	/* those sent together are late together, which counts once */
+	if (how == EXCHANGE_LOSS_LATE && x->patience_us >= f->late_us)
+		f->late_us = flow_min(f->late_us * 2, LATE_MAX_US);
+	if (how == EXCHANGE_LOSS_LATE && flow_has_upload(x) &&
+	    x->last_us > f->up_cut_us) {
+		f->up_window = f->up_window > 1 ? f->up_window / 2 : 1;
+		f->up_most = f->up_window;
+		f->up_cut_us = now_us;
+	}
+	if (--x->copies > 0)
 		return;
 	if (how != EXCHANGE_LOSS_RACE) {
 		wait = (uint64_t)BACKOFF_US << flow_min(x->losses, 6);
@@ -40,6 +51,19 @@ exchange_flow_lost(struct exchange_flow *f, uint64_t n,
 	}
 	x->is_due = x->is_fresh = true;
 	x->due_us = now_us + flow_min(wait, BACKOFF_MAX_US);
+}
+
+void
+exchange_flow_heard(struct exchange_flow *f, uint64_t n, size_t got,
+    uint64_t now_us)
+{
+	struct exchange_flight *x = flow_find(f, n);
+
+	/* more than any copy brought: what is cut again and again is none */
+	if (x == NULL || x == &f->extra || got <= x->got)
+		return;
+	x->got = got;
+	f->heard_us = f->progress_us = now_us;
 }
 
 static int
@@ -61,6 +85,11 @@ flow_refused(struct exchange_flow *f, uint64_t n,
 			f->is_over = true;
 			return 0;
 		}
+		/* the relay knows no 404 to what opens a session */
+		if (!f->is_open && a->status == 404)
+			return flow_fail(f, EXCHANGE_FAULT_PROTOCOL, e,
+			    ERR_PEER, "nothing is at this URL's path (404); "
+			    "is the path right?");
 		return flow_fail(f, EXCHANGE_FAULT_GONE, e, ERR_PEER,
 		    "the session is over: it was idle for too long, or the "
 		    "relay was restarted; start again");
@@ -113,6 +142,19 @@ flow_accepted(struct exchange_flow *f, const struct exchange_answer *a,
 	return 0;
 }
 
+/* An upload that was sent once took so long.  More may go out at once: in a
+ * round trip up to three times as many as were, twice after a loss. */
+static void
+flow_count_upload(struct exchange_flow *f, uint64_t us)
+{
+	if (f->up_best_us == 0 || us < f->up_best_us)
+		f->up_best_us = us;
+	if (us <= flow_max(SOON_US, 2 * f->up_best_us) &&
+	    f->up_window < 3 * f->up_most)
+		f->up_window = (unsigned)flow_min(UPLOADS_MAX,
+		    f->up_window + (f->up_cut_us == 0 ? 2u : 1u));
+}
+
 static void
 flow_count(struct exchange_flow *f, const struct exchange_flight *x,
     const struct exchange_answer *a, uint64_t now)
@@ -127,11 +169,33 @@ flow_count(struct exchange_flow *f, const struct exchange_flight *x,
 		f->stats.uploads++;
 	if (x->sent > 1 || !x->was_asked)
 		return;		/* whose answer, and how long it waited? */
+	f->late_us = LATE_US;
+	if (flow_has_upload(x))
+		flow_count_upload(f, us);
 	if (f->stats.rtt_us == 0)
 		f->stats.rtt_us = (uint32_t)flow_min(us, UINT32_MAX);
 	else
 		f->stats.rtt_us = (uint32_t)((UINT64_C(7) * f->stats.rtt_us +
 		    flow_min(us, UINT32_MAX)) / 8);
+}
+
+/* The server gives slices to the lowest number that waits, and answers
+ * uploads as they come; so one of x's kind that was sent before it and is
+ * still not answered has probably not come through. */
+static void
+flow_overtake(struct exchange_flow *f, const struct exchange_flight *x,
+    uint64_t now)
+{
+	struct exchange_flight *y;
+	uint64_t n;
+
+	for (n = f->c; n < x->n; n++) {
+		y = &f->flights[n % EXCHANGE_WINDOW];
+		if (y->state == FLIGHT_ACTIVE && y->is_poll == x->is_poll &&
+		    y->over_us == 0 && (x->is_poll ?
+		    y->last_us < x->first_us : y->last_us <= x->first_us))
+			y->over_us = now;
+	}
 }
 
 /* The first answer to x. */
@@ -141,8 +205,6 @@ flow_done(struct exchange_flow *f, struct exchange_flight *x, uint64_t now)
 	x->state = FLIGHT_DONE;
 	f->active--;
 	f->polls -= x->is_poll;
-	if (flow_has_upload(x))
-		f->up_high = flow_max(f->up_high, x->n + 1);
 	f->is_open = true;
 	f->progress_us = now;
 	while (f->c < f->next_n) {
@@ -196,6 +258,8 @@ exchange_flow_answer(struct exchange_flow *f, uint64_t n,
 		return 0;
 	}
 	flow_count(f, x, a, now_us);
+	if (!x->is_poll || a->l > 0)
+		flow_overtake(f, x, now_us);
 	flow_done(f, x, now_us);
 	if ((r = flow_take(f, a, now_us, e)) != 0)
 		return r;

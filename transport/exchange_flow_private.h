@@ -15,7 +15,11 @@ enum {
 	POLLS_IDLE = 2,
 	MS = 1000,			/* in microseconds */
 	GAP_US = 500 * MS,		/* or twice the round trip */
-	LATE_US = 2000 * MS,		/* or four times */
+	LATE_US = 2000 * MS,		/* or four times; at first */
+	LATE_MAX_US = 16 * 1000 * MS,
+	UPLOADS_FIRST = 8,
+	UPLOADS_MAX = EXCHANGE_WINDOW - POLLS_IDLE,
+	SOON_US = 500 * MS,
 	BACKOFF_US = 100 * MS,
 	BACKOFF_MAX_US = 5000 * MS,
 	PING_US = 20 * 1000 * MS,	/* well below the relay's 60 s */
@@ -34,7 +38,10 @@ struct exchange_flight {
 	unsigned	sent, copies, losses;
 	uint32_t	len;		/* upload u..u + len */
 	uint64_t	n, u;
+	size_t		got;		/* most bytes of an answer's copy */
 	uint64_t	first_us, last_us, due_us;
+	uint64_t	over_us;	/* overtaken since; 0: not */
+	uint64_t	patience_us;	/* of its last copy */
 };
 
 struct exchange_flow {
@@ -51,11 +58,16 @@ struct exchange_flow {
 	bool			has_end, sent_end;	/* of the upload */
 	uint64_t		c, next_n;
 	uint64_t		sent_to;	/* upload cut up to here */
-	uint64_t		up_high;	/* answered upload, + 1 */
+	unsigned		up_window;	/* uploads under way at most */
+	unsigned		up_most;	/* so many were */
+	uint64_t		up_best_us;	/* the quickest; 0: none */
+	uint64_t		up_cut_us;	/* when that was cut; 0 */
 	uint64_t		produced;	/* the relay has this much */
 	uint64_t		hole_us;	/* since when; 0: none */
 	uint64_t		stuck_us;	/* upload again then; 0: no */
 	uint64_t		stuck_wait_us;
+	uint64_t		late_us;	/* LATE_US, or more by now */
+	uint64_t		heard_us;	/* new body bytes came; 0 */
 	uint64_t		progress_us, last_us;
 };
 

@@ -17,6 +17,7 @@ struct rig {
 	struct exchange_flow	*f;
 	uint64_t		 now;
 	struct exchange_request	 rq;
+	uint64_t		 c, up;	/* answered, accepted by now */
 };
 
 static void
@@ -82,6 +83,7 @@ opened(struct rig *g, unsigned window, uint64_t q)
 	assert_false(next(g));		/* it opens before others follow */
 	g->now += 10 * MS;
 	assert_int_equal(answer(g, (struct reply){ .u = 1, .q = q }), 0);
+	g->c = g->up = 1;
 }
 
 static void
@@ -140,6 +142,64 @@ test_window(void **state)
 	}
 }
 
+/* n uploads go out at once, and the two polls; all are answered after ms. */
+static void
+upload_round(struct rig *g, unsigned n, unsigned ms)
+{
+	static uint8_t data[EXCHANGE_UPLOAD_MAX];
+	const unsigned fits = sizeof(data) / EXCHANGE_DATA_MAX;
+	const uint64_t c = g->c;
+	unsigned ups = 0;
+
+	(void)exchange_flow_write(g->f, data, sizeof(data));
+	while (next(g)) {
+		ups += g->rq.query->has_data;
+		assert_true(g->rq.n < g->rq.query->c + EXCHANGE_WINDOW);
+	}
+	assert_true(n <= fits);
+	assert_int_equal(ups, n);
+	g->now += ms * MS;
+	g->up += ups * EXCHANGE_DATA_MAX;
+	for (g->c = c; g->c < c + ups + 2; g->c++)
+		assert_int_equal(answer(g, (struct reply){ .n = g->c,
+		    .u = g->up }), 0);
+}
+
+/* How many uploads go out at once follows how soon they are answered, and
+ * losses. */
+static void
+test_upload_window(void **state)
+{
+	static uint8_t data[EXCHANGE_UPLOAD_MAX];
+	struct rig g;
+	uint64_t n;
+
+	(void)state;
+	opened(&g, 2, 0);
+	upload_round(&g, 8, 500);
+	upload_round(&g, 24, 501);	/* not soon */
+	upload_round(&g, 24, 500);
+	upload_round(&g, 62, 500);
+	upload_round(&g, 62, 500);
+	/* late ones, all of one moment: half as many, once */
+	(void)exchange_flow_write(g.f, data, sizeof(data));
+	assert_int_equal(drain(&g), 64);
+	g.now += 3 * S;
+	for (n = g.c; n < g.c + 62; n++)
+		exchange_flow_lost(g.f, n, EXCHANGE_LOSS_LATE, g.now);
+	g.now += 5 * S;
+	(void)drain(&g);
+	g.up += 62 * EXCHANGE_DATA_MAX;
+	for (n = g.c; n < g.c + 64; n++)
+		assert_int_equal(answer(&g, (struct reply){ .n = n,
+		    .u = g.up }), 0);
+	g.c = n;
+	upload_round(&g, 31, 1000);
+	upload_round(&g, 31, 500);
+	upload_round(&g, 62, 500);
+	exchange_flow_free(&g.f);
+}
+
 /* Numbers never run past c + 63, however much there is to upload. */
 static void
 test_numbers(void **state)
@@ -150,20 +210,22 @@ test_numbers(void **state)
 
 	(void)state;
 	opened(&g, 2, 0);
+	upload_round(&g, 8, 10);
+	upload_round(&g, 24, 10);
 	/* one byte more than it may hold is not taken */
-	assert_int_equal(exchange_flow_write(g.f, big, sizeof(big)),
-	    sizeof(big));
+	n = (unsigned)exchange_flow_write(g.f, big, sizeof(big));
+	assert_true(n > 0);
 	assert_false(exchange_flow_is_writable(g.f));
 	assert_int_equal(exchange_flow_write(g.f, big, 1), 0);
-	while (next(&g)) {
-		n++;
+	for (n = 0; next(&g); n++)
 		assert_true(g.rq.n < g.rq.query->c + EXCHANGE_WINDOW);
-	}
 	assert_int_equal(n, 64);
+	assert_int_equal(g.rq.n, g.c + EXCHANGE_WINDOW - 1);
 	/* the lowest is answered: one more number */
-	assert_int_equal(answer(&g, (struct reply){ .n = 1, .u = 4097 }), 0);
+	assert_int_equal(answer(&g, (struct reply){ .n = g.c,
+	    .u = g.up + 4096 }), 0);
 	assert_int_equal(drain(&g), 1);
-	assert_int_equal(g.rq.query->c, 2);
+	assert_int_equal(g.rq.query->c, g.c + 1);
 	assert_true(exchange_flow_is_writable(g.f));
 	exchange_flow_free(&g.f);
 }
@@ -411,6 +473,14 @@ test_faults(void **state)
 	    ERR_LIMIT);
 	assert_int_equal(exchange_flow_fault(g.f), EXCHANGE_FAULT_REFUSED);
 	exchange_flow_free(&g.f);
+	/* 404 to what opens: the URL is wrong, no session is over */
+	rig_open(&g, 0);
+	(void)exchange_flow_write(g.f, "x", 1);
+	assert_true(next(&g));
+	assert_int_equal(answer(&g, (struct reply){ .n = 0, .status = 404 }),
+	    ERR_PEER);
+	assert_int_equal(exchange_flow_fault(g.f), EXCHANGE_FAULT_PROTOCOL);
+	exchange_flow_free(&g.f);
 }
 
 /* After 60 s without an answer of ours, not before. */
@@ -428,6 +498,123 @@ test_hopeless(void **state)
 	assert_int_equal(answer(&g, (struct reply){ .n = 1, .u = 1 }), 0);
 	assert_int_equal(drain(&g), 1);
 	assert_false(exchange_flow_is_hopeless(g.f, g.now + 60 * S - 1));
+	exchange_flow_free(&g.f);
+}
+
+/* How long an answer may take: 2 s, four round trips, doubled when late, up
+ * to 16 s; none is late while new bytes arrive. */
+static void
+test_patience(void **state)
+{
+	static const unsigned want_s[] = { 2, 4, 8, 16, 16 };
+	struct rig g;
+	size_t i;
+
+	(void)state;
+	rig_open(&g, 1);
+	assert_int_equal(exchange_flow_write(g.f, "x", 1), 1);
+	for (i = 0; i < TEST_COUNT(want_s); i++) {
+		assert_true(next(&g));
+		assert_int_equal(g.rq.late_us, g.now + want_s[i] *
+		    (uint64_t)S);
+		g.now = g.rq.late_us;
+		exchange_flow_lost(g.f, 0, EXCHANGE_LOSS_LATE, g.now);
+		g.now += 10 * S;
+	}
+	assert_true(next(&g));
+	assert_int_equal(answer(&g, (struct reply){ .u = 1, .q = 9 }), 0);
+	/* kept until a round trip is measured: 3 s */
+	assert_true(next(&g));
+	assert_int_equal(g.rq.late_us, g.now + (10 + 16) * (uint64_t)S);
+	g.now += 3 * S;
+	assert_int_equal(exchange_flow_late_us(g.f), 0);
+	assert_int_equal(answer(&g, (struct reply){ .n = 1, .l = 5, .u = 1,
+	    .q = 9 }), 0);
+	assert_true(next(&g));
+	assert_int_equal(g.rq.late_us, g.now + (10 + 12) * (uint64_t)S);
+	/* bytes arrive; the same ones again by another copy are no news */
+	g.now += 59 * S;
+	exchange_flow_heard(g.f, 2, 100, g.now);
+	assert_int_equal(exchange_flow_late_us(g.f), g.now + 12 * S);
+	assert_false(exchange_flow_is_hopeless(g.f, g.now + 60 * S - 1));
+	exchange_flow_heard(g.f, 2, 100, g.now + S);
+	exchange_flow_heard(g.f, 2, 50, g.now + S);
+	exchange_flow_heard(g.f, 3, 500, g.now + S);	/* never asked */
+	assert_int_equal(exchange_flow_late_us(g.f), g.now + 12 * S);
+	assert_true(exchange_flow_is_hopeless(g.f, g.now + 60 * S));
+	exchange_flow_heard(g.f, 2, 101, g.now + S);
+	assert_int_equal(exchange_flow_late_us(g.f), g.now + 13 * S);
+	exchange_flow_free(&g.f);
+}
+
+/* A slow line: 56 answers come piece by piece, in no order.  Nothing is sent
+ * twice, and a sign of life goes out every 20 s. */
+static void
+test_slow_line(void **state)
+{
+	struct rig g;
+	uint64_t n;
+	unsigned i, signs = 0;
+
+	(void)state;
+	opened(&g, 0, UINT32_MAX);
+	assert_int_equal(drain(&g), 56);
+	for (i = 1; i <= 190; i++) {
+		g.now += 499 * MS;
+		exchange_flow_heard(g.f, 1 + i % 56, 1000 * i, g.now);
+		if (i == 100)		/* there is a hole now */
+			assert_int_equal(answer(&g, (struct reply){ .n = 30,
+			    .o = 32768, .l = 32768, .u = 1,
+			    .q = UINT32_MAX }), 0);
+		while (next(&g)) {
+			if (g.rq.n == 57 && i == 100)
+				continue;
+			assert_int_equal(g.rq.n, 0);
+			signs++;
+			assert_int_equal(answer(&g, (struct reply){ .n = 0,
+			    .u = 1 }), 0);
+		}
+		assert_false(exchange_flow_is_hopeless(g.f, g.now));
+	}
+	assert_int_equal(signs, 4);
+	/* it goes quiet: the lowest is asked for again */
+	g.now += 499 * MS * 100 * 2;
+	n = 0;
+	while (next(&g))
+		n = n == 0 ? g.rq.n : n;
+	assert_int_equal(n, 1);
+	exchange_flow_free(&g.f);
+}
+
+/* A poll sent before one that brought bytes, and not answered, is sent again
+ * after a gap, also when no byte is missing: it never came through. */
+static void
+test_overtaken(void **state)
+{
+	struct rig g;
+
+	(void)state;
+	opened(&g, 2, 1000);
+	assert_int_equal(drain(&g), 2);			/* 1, 2 */
+	g.now += 10 * MS;
+	assert_int_equal(answer(&g, (struct reply){ .n = 2, .o = 0, .l = 10,
+	    .u = 1, .q = 990 }), 0);
+	g.now += 600 * MS;
+	assert_int_equal(drain(&g), 1);		/* 3; 1 and 2 were as old */
+	assert_int_equal(g.rq.n, 3);
+	g.now += 10 * MS;
+	assert_int_equal(answer(&g, (struct reply){ .n = 3, .o = 10, .l = 10,
+	    .u = 1 }), 0);
+	assert_int_equal(drain(&g), 1);			/* 4 */
+	g.now += 500 * MS - 1;
+	assert_false(next(&g));
+	g.now++;
+	assert_int_equal(exchange_flow_due_us(g.f), g.now);
+	assert_true(next(&g));
+	assert_int_equal(g.rq.n, 1);
+	assert_true(g.rq.is_fresh);
+	g.now += 5 * S;
+	assert_false(next(&g));			/* once */
 	exchange_flow_free(&g.f);
 }
 
@@ -501,6 +688,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_opening),
 		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_upload_window),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_backoff),
@@ -510,6 +698,9 @@ main(void)
 		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_hopeless),
+		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_slow_line),
+		cmocka_unit_test(test_overtaken),
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_opts),
 	};

@@ -3,7 +3,12 @@
  * exchange_server over real sockets: what arrives, how many exchanges it
  * takes, how they end and how they fail.
  */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/transport/exchange_net.h"
@@ -125,6 +130,80 @@ test_refused(void **state)
 	exchange_net_close(&x);
 }
 
+/* ---- an address that swallows what is sent to it ---- */
+
+static bool has_hole;		/* 127.0.0.2 comes before 127.0.0.1 */
+
+int	__real_getaddrinfo(const char *node, const char *service,
+	    const struct addrinfo *hints, struct addrinfo **res);
+int	__wrap_getaddrinfo(const char *node, const char *service,
+	    const struct addrinfo *hints, struct addrinfo **res);
+
+int
+__wrap_getaddrinfo(const char *node, const char *service,
+    const struct addrinfo *hints, struct addrinfo **res)
+{
+	int r = __real_getaddrinfo(has_hole ? "127.0.0.2" : node, service,
+	    hints, res);
+
+	if (has_hole && r == 0)
+		r = __real_getaddrinfo(node, service, hints,
+		    &(*res)->ai_next);
+	return r;
+}
+
+/* Listens at 127.0.0.2 with a full queue: the kernel drops what comes. */
+static size_t
+hole_open(uint16_t port, int fds[16])
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	size_t n;
+	int r;
+
+	sin.sin_port = htons(port);
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	assert_true((fds[0] = socket(AF_INET, SOCK_STREAM, 0)) != -1);
+	assert_int_equal(bind(fds[0], (struct sockaddr *)&sin, sizeof(sin)),
+	    0);
+	assert_int_equal(listen(fds[0], 0), 0);
+	for (n = 1; n < 16; n++) {
+		assert_true((fds[n] = socket(AF_INET, SOCK_STREAM |
+		    SOCK_NONBLOCK, 0)) != -1);
+		r = connect(fds[n], (struct sockaddr *)&sin, sizeof(sin));
+		assert_true(r == 0 || errno == EINPROGRESS);
+	}
+	return n;
+}
+
+/* The next address is tried when the first one does not answer. */
+static void
+test_swallowed(void **state)
+{
+	struct exchange_net x;
+	struct stream_run_opts o;
+	struct stream_result r;
+	int fds[16];
+	size_t n;
+
+	(void)state;
+	exchange_net_init(&x);
+	exchange_net_open(&x);
+	n = hole_open(x.port, fds);
+	has_hole = true;
+	exchange_net_reroute(&x, "http://127.0.0.1:%u", (unsigned)x.port);
+	has_hole = false;
+	assert_int_equal(exchange_route_count(x.route), 2);
+	exchange_net_opts(&x, &o);
+	o.down = MIB;
+	exchange_net_run(&x, &o, &r);
+	if (!r.is_ok)
+		fail_msg("%s", r.err.msg);
+	assert_int_equal(r.stats.resets, 1);
+	while (n-- > 0)
+		close(fds[n]);
+	exchange_net_close(&x);
+}
+
 struct crowd {
 	unsigned done, ok, refused;
 	bool all;
@@ -191,6 +270,7 @@ main(void)
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_window_one),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_swallowed),
 		cmocka_unit_test(test_sessions),
 	};
 
