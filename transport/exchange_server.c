@@ -143,15 +143,16 @@ server_on_request(struct http_conn *c, void *arg)
 	struct exchange_server *s = arg;
 	const struct http_message *m = http_conn_message(c);
 	struct exchange_call *call = http_conn_room(c);
+	struct err e = ERR_INIT;
 	int r;
 
-	r = exchange_query_parse(&s->query, m->target, m->target_len, NULL);
+	r = exchange_query_parse(&s->query, m->target, m->target_len, &e);
 	if (r == ERR_NOENT) {
 		server_path(s, c);
 		return;
 	}
 	if (r != 0) {
-		server_refuse(c, 400, "malformed exchange");
+		server_refuse(c, 400, e.msg);
 		return;
 	}
 	memset(call, 0, sizeof(*call));

@@ -136,7 +136,8 @@ http_conn_room(struct http_conn *c)
 enum exchange_persist
 http_conn_persist(const struct http_conn *c)
 {
-	return c->is_last ? EXCHANGE_CLOSE : EXCHANGE_KEEP;
+	return c->is_last || c->l->is_draining ? EXCHANGE_CLOSE :
+	    EXCHANGE_KEEP;
 }
 
 struct bytes *
@@ -252,9 +253,12 @@ http_conn_send(struct http_conn *c, const struct bytes *head,
 	if (c->list == HTTP_CONN_DEAD)
 		return;
 	assert(c->list == HTTP_CONN_BUSY);
+	c->is_last = http_conn_persist(c) == EXCHANGE_CLOSE;
 	if (c->is_fault && is_head_request(c) &&
-	    (end = memmem(h.p, h.len, "\r\n\r\n", 4)) != NULL)
+	    (end = memmem(h.p, h.len, "\r\n\r\n", 4)) != NULL) {
 		h.len = (size_t)(end - h.p) + 4;
+		body = NULL;
+	}
 	if (body != NULL)
 		c->body = exchange_slice_ref(body);
 	if (conn_write(c, &h, &at) != 0)
@@ -275,7 +279,8 @@ http_conn_reply(struct http_conn *c, const struct http_reply *r)
 	    bytes_printf(out, NULL, "Content-Type: %s\r\n"
 	    "Content-Length: %zu\r\nCache-Control: no-store\r\n%s%s\r\n",
 	    r->type, r->len, r->fields == NULL ? "" : r->fields,
-	    c->is_last ? "Connection: close\r\n" : "") != 0 ||
+	    http_conn_persist(c) == EXCHANGE_CLOSE ?
+	    "Connection: close\r\n" : "") != 0 ||
 	    r->len > UINT32_MAX ||
 	    exchange_slice_new(&body, (uint32_t)r->len, NULL) != 0) {
 		http_conn_kill(c, false);	/* no memory */
@@ -340,6 +345,18 @@ conn_dispatch(struct http_conn *c)
 	l->handler.on_request(c, l->handler.arg);
 }
 
+/* Methods nobody knows are answered like those that are not served; a body's
+ * coding, of which a GET has none, like other malformed things. */
+static unsigned
+conn_fault_status(const struct http_conn *c)
+{
+	const enum http_fault f = http_parser_fault(c->parser);
+
+	if (f == HTTP_BAD_METHOD)
+		return 405;
+	return f == HTTP_BAD_CODING ? 400 : http_fault_status(f);
+}
+
 /* Feeds up to the end of a request.  *status: 0, or the fault's; true: the
  * request is complete, or faulty. */
 static bool
@@ -356,10 +373,7 @@ conn_feed(struct http_conn *c, const uint8_t *p, size_t n, size_t *used,
 	for (;;) {
 		if (http_parser_feed(c->parser, p + *used, n - *used, &k, &ev,
 		    NULL) != 0) {
-			*status =
-			    http_fault_status(http_parser_fault(c->parser));
-			if (*status == 501)
-				*status = 405;
+			*status = conn_fault_status(c);
 			return true;
 		}
 		*used += k;

@@ -155,6 +155,7 @@ static const struct {
 	{ "nobody's path", GET("/readyzz"), "404", "Amber-Stream: error=404\r\n", false },
 	{ "root", GET("/"), "404", "no-store", false },
 	{ "malformed exchange", GET("/x1/" ID "/0"), "400", "error=400", false },
+	{ "and why", GET("/x1/" ID "/0?w=1"), "400", "\r\n\r\nexchange: c is missing\n", false },
 	{ "unknown session", GET("/x1/" ID "/3?c=0"), "404", "error=404", false },
 	{ "opening", GET("/x1/" ID "/0?c=0&u=0&d=QQ"), "200", "o=0, l=0, u=1, q=0\r\n", false },
 	{ "close", "GET /healthz" H11 "Connection: close\r\n\r\n", "200", ": close", true },
@@ -165,6 +166,7 @@ static const struct {
 	{ "HEAD", "HEAD /healthz" H11 "\r\n", "405", "error=405", true },
 	{ "an unknown method", "BREW /" H11 "\r\n", "405", "error=405", true },
 	{ "GET with a body", "GET /healthz" H11 LENGTH("3") "\r\nabc", "413", "error=413", true },
+	{ "gzip", "GET /" H11 "Transfer-Encoding: gzip\r\n\r\n", "400", "error=400", true },
 	{ "HTTP/2", "GET / HTTP/2.0\r\nHost: x\r\n\r\n", "400", "error=400", true },
 	{ "no HTTP", "hello\r\n\r\n", "40", "error=40", true },
 	{ "2", "GET /" H11 LENGTH("0") "Transfer-Encoding: chunked\r\n\r\n", "400", "400", true },
@@ -215,6 +217,55 @@ test_head(void **state)
 	close(fd);
 }
 
+static void
+bare_on_request(struct http_conn *c, void *arg)
+{
+	(void)arg;
+	http_conn_drop(c);
+}
+
+static void
+bare_on_gone(struct http_conn *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+}
+
+/* The same of a listener whose handler leaves faults to it. */
+static void
+test_bare(void **state)
+{
+	const struct http_handler h = { .on_request = bare_on_request,
+		.on_gone = bare_on_gone };
+	struct server *s = *state;
+	struct http_listener_limits limits;
+	struct http_listener *l;
+	char *answer;
+	uint16_t port;
+	int fd;
+
+	exchange_net_open(&s->net);
+	http_listener_limits_init(&limits);
+	assert_int_equal(http_listener_new(&l, s->net.base, &limits, &h,
+	    &s->clock.clock, NULL), 0);
+	assert_int_equal(http_listener_bind(l, "127.0.0.1:0", &port, NULL),
+	    0);
+	fd = exchange_net_dial(port);
+	put(fd, "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+	answer = read_all(s, fd);
+	want_part("HEAD", answer, "Allow: GET");
+	assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n");
+	free(answer);
+	close(fd);
+	fd = exchange_net_dial(port);
+	put(fd, "POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+	answer = read_all(s, fd);
+	want_part("POST", answer, "\r\n\r\nnot a request for this server\n");
+	free(answer);
+	close(fd);
+	http_listener_free(&l);
+}
+
 /* A request line of 8 KiB with its CRLF is taken; one byte more is 414. */
 static void
 test_line(void **state)
@@ -243,6 +294,39 @@ test_line(void **state)
 		free(line);
 		close(fd);
 	}
+}
+
+/* A head of 16 KiB is taken, and 100 fields; one more of either is 431. */
+static void
+test_heads(void **state)
+{
+	struct server *s = *state;
+	char *answer, *head = calloc(1, HTTP_LISTENER_HEAD_MAX + 64);
+	size_t i, k, n;
+	int fd;
+
+	assert_non_null(head);
+	exchange_net_open(&s->net);
+	for (i = 0; i < 4; i++) {
+		n = (size_t)sprintf(head, "GET /healthz HTTP/1.1\r\n");
+		if (i < 2) {
+			k = HTTP_LISTENER_HEAD_MAX + i - n - 7;
+			n += (size_t)sprintf(head + n, "A: ");
+			memset(head + n, 'a', k);
+			(void)strcpy(head + n + k, "\r\n\r\n");
+		} else {
+			for (k = 0; k < HTTP_LISTENER_FIELDS_MAX + i - 2; k++)
+				n += (size_t)sprintf(head + n, "A: b\r\n");
+			(void)strcpy(head + n, "\r\n");
+		}
+		fd = exchange_net_dial(s->net.port);
+		put(fd, head);
+		answer = i % 2 == 0 ? read_one(s, fd) : read_all(s, fd);
+		want_part("head", answer, i % 2 == 0 ? " 200 " : "error=431");
+		free(answer);
+		close(fd);
+	}
+	free(head);
 }
 
 /* One request byte by byte, and three at once. */
@@ -497,21 +581,17 @@ test_caps(void **state)
 		close(fd[i]);
 }
 
-/* A client that asks and does not read loses its connection, not others. */
-static void
-test_stalled(void **state)
+/* A connection that asks for slices, pipelined, and reads nothing: the
+ * socket's buffers fill up.  Until it is shed, or bytes wait. */
+static int
+stall(struct server *s, bool until_shed, struct http_listener_stats *stats)
 {
-	struct server *s = *state;
-	struct http_listener_stats stats;
-	struct http_listener *l;
+	struct http_listener *l = exchange_server_listener(s->net.server);
 	uint8_t head[STREAM_HEAD];
 	char text[256], d[64];
 	int fd, small = 2048;
 	unsigned n;
 
-	s->net.so.http.unsent_bytes = 16 * 1024;
-	exchange_net_open(&s->net);
-	l = exchange_server_listener(s->net.server);
 	stream_peer_print_head(head, 1, 64 * 1024 * 1024, 0);
 	(void)sodium_bin2base64(d, sizeof(d), head, sizeof(head),
 	    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
@@ -521,7 +601,6 @@ test_stalled(void **state)
 	    "HTTP/1.1\r\nHost: x\r\n\r\n", d);
 	put(fd, text);
 	free(read_one(s, fd));
-	/* pipelined, and never read: the socket's buffers fill up */
 	for (n = 1; n < 4000; n++) {
 		(void)snprintf(text, sizeof(text), "GET /x1/" ID
 		    "/%u?c=%u&w=0 HTTP/1.1\r\nHost: x\r\n\r\n", n, n);
@@ -529,15 +608,58 @@ test_stalled(void **state)
 		    MSG_DONTWAIT) == -1)
 			break;
 		turn(s, 1);
-		http_listener_stats(l, &stats);
-		assert_true(stats.unsent_bytes <= 16 * 1024);
-		if (stats.shed_unsent > 0)
+		http_listener_stats(l, stats);
+		assert_true(stats->unsent_bytes <=
+		    s->net.so.http.unsent_bytes);
+		if (stats->shed_unsent > 0 ||
+		    (!until_shed && stats->unsent_bytes > 0))
 			break;
 	}
-	http_listener_stats(l, &stats);
+	return fd;
+}
+
+/* A client that asks and does not read loses its connection, not others. */
+static void
+test_stalled(void **state)
+{
+	struct server *s = *state;
+	struct http_listener_stats stats;
+	int fd;
+
+	s->net.so.http.unsent_bytes = 16 * 1024;
+	exchange_net_open(&s->net);
+	fd = stall(s, true, &stats);
+	http_listener_stats(exchange_server_listener(s->net.server), &stats);
 	assert_int_equal(stats.shed_unsent, 1);
 	assert_int_equal(stats.unsent_bytes, 0);
 	assert_int_equal(stats.connections, 0);
+	close(fd);
+}
+
+/* It goes after 30 s without a written byte, not before. */
+static void
+test_stall_time(void **state)
+{
+	struct server *s = *state;
+	struct http_listener_stats stats;
+	struct http_listener *l;
+	int fd;
+
+	exchange_net_open(&s->net);
+	l = exchange_server_listener(s->net.server);
+	fd = stall(s, false, &stats);
+	assert_true(stats.unsent_bytes > 0);
+	clock_fake_advance_ms(&s->clock, 29999);
+	exchange_server_tick(s->net.server);
+	http_listener_stats(l, &stats);
+	assert_int_equal(stats.stalled, 0);
+	assert_int_equal(stats.connections, 1);
+	clock_fake_advance_ms(&s->clock, 1);
+	exchange_server_tick(s->net.server);
+	http_listener_stats(l, &stats);
+	assert_int_equal(stats.stalled, 1);
+	assert_int_equal(stats.connections, 0);
+	assert_int_equal(stats.unsent_bytes, 0);
 	close(fd);
 }
 
@@ -615,9 +737,14 @@ test_drain(void **state)
 {
 	struct server *s = *state;
 	char *answer;
-	int idle, busy;
+	int idle, busy, waits;
 
 	exchange_net_open(&s->net);
+	/* a poll that waits by then is answered so, too */
+	waits = exchange_net_dial(s->net.port);
+	put(waits, GET("/x1/" ID "/0?c=0&u=0&d=QQ"));
+	free(read_one(s, waits));
+	put(waits, GET("/x1/" ID "/1?c=1&w=3000"));
 	idle = exchange_net_dial(s->net.port);
 	busy = exchange_net_dial(s->net.port);
 	put(idle, GET("/healthz"));
@@ -630,8 +757,14 @@ test_drain(void **state)
 	answer = read_all(s, busy);
 	want_part("drain", answer, "Connection: close");
 	free(answer);
+	clock_fake_advance_ms(&s->clock, 3000);
+	exchange_server_tick(s->net.server);
+	answer = read_all(s, waits);
+	want_part("drain", answer, "Connection: close");
+	free(answer);
 	close(idle);
 	close(busy);
+	close(waits);
 }
 
 static const struct { const char *address; int want; } addresses[] = {
@@ -679,6 +812,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_head, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_line, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_heads, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bare, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pieces, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_half_closed, setup,
 		    teardown),
@@ -690,6 +825,8 @@ main(void)
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_caps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stalled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stall_time, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_emfile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_drain, setup, teardown),

@@ -488,6 +488,17 @@ static const struct {
 	      "200 'OK' 1.1 chunked[Transfer-Encoding=chunked]raw=47 '' "
 	      "trailer section too large" },
 	    CAPS(WIDE, WIDE, WIDE, WIDE, WIDE, 8, WIDE) },
+	{ { "number of trailers", 0,
+	      "HTTP/1.1 200 N\r\n" CHUNKED "\r\n0\r\nA:\r\n\r\n",
+	      "200 'N' 1.1 chunked[Transfer-Encoding=chunked]raw=46 keep '' "
+	      "trailers[A=]raw=6 left=0" },
+	    CAPS(WIDE, WIDE, 1, WIDE, WIDE, WIDE, WIDE) },
+	{ { "trailer field", 0,
+	      "HTTP/1.1 200 N\r\n" CHUNKED
+	      "\r\n0\r\nA: aaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n",
+	      "200 'N' 1.1 chunked[Transfer-Encoding=chunked]raw=46 keep '' "
+	      "trailers[A=aaaaaaaaaaaaaaaaaaaaaaa]raw=30 left=0" },
+	    CAPS(WIDE, WIDE, WIDE, 28, WIDE, WIDE, WIDE) },
 	{ { "number of trailers + 1", 0,
 	      "HTTP/1.1 200 N\r\n" CHUNKED "\r\n0\r\nA:\r\nB:\r\n\r\n",
 	      "200 'N' 1.1 chunked[Transfer-Encoding=chunked]raw=46 '' "
