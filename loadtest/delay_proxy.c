@@ -22,7 +22,14 @@
 #include "base/err.h"
 #include "loadtest/delay_proxy.h"
 
-enum { CHUNK = 16 * 1024, UP = 0, DOWN = 1, SIDES = 2 };
+enum {
+	CHUNK = 16 * 1024,
+	CHUNK_MIN = 1460,
+	CHUNK_MS = 5,
+	UP = 0,
+	DOWN = 1,
+	SIDES = 2
+};
 
 struct proxy_pair;
 
@@ -67,6 +74,7 @@ struct proxy_line {
 
 struct delay_proxy {
 	struct delay_proxy_opts	 o;
+	size_t			 chunk;		/* bytes put on at once */
 	struct evconnlistener	*listener;
 	struct proxy_line	 lines[SIDES];
 	LIST_HEAD(, proxy_pair)	 pairs;
@@ -209,10 +217,10 @@ way_on_read(evutil_socket_t fd, short what, void *arg)
 		(void)event_del(w->read);	/* until it was written */
 		return;
 	}
-	if ((c = malloc(sizeof(*c) + CHUNK)) == NULL)
+	if ((c = malloc(sizeof(*c) + line->proxy->chunk)) == NULL)
 		return;
 	do
-		n = recv(fd, c->p, CHUNK, 0);
+		n = recv(fd, c->p, line->proxy->chunk, 0);
 	while (n == -1 && errno == EINTR);
 	if (n == -1) {
 		free(c);
@@ -408,6 +416,17 @@ proxy_on_accept(struct evconnlistener *ev, evutil_socket_t fd,
 
 /* ---- life ---- */
 
+/* A slow line takes small pieces, as many connections share it by packets. */
+static size_t
+chunk_of(uint64_t bits_per_s)
+{
+	const uint64_t n = bits_per_s / 8 * CHUNK_MS / 1000;
+
+	if (bits_per_s == 0 || n > CHUNK)
+		return CHUNK;
+	return n < CHUNK_MIN ? CHUNK_MIN : (size_t)n;
+}
+
 int
 delay_proxy_new(struct delay_proxy **out, const struct delay_proxy_opts *o,
     struct err *e)
@@ -421,6 +440,7 @@ delay_proxy_new(struct delay_proxy **out, const struct delay_proxy_opts *o,
 		return err_set(e, ERR_NOMEM, "no memory for a delay proxy");
 	}
 	p->o = *o;
+	p->chunk = chunk_of(o->bits_per_s);
 	LIST_INIT(&p->pairs);
 	for (i = 0; i < SIDES; i++) {
 		struct proxy_line *line = &p->lines[i];

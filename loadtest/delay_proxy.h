@@ -3,8 +3,9 @@
  * one server on TCP.
  *
  * Each direction is one line that all connections share: bytes are put on it
- * in the order they come, take their time at the rate, and arrive half the
- * round trip later.  Any number of chunks is on the way at once.  Opening a
+ * in the order they come, in pieces of 5 ms of the rate (1460 bytes to 16
+ * KiB), take their time at the rate, and arrive half the round trip later.
+ * Any number of chunks is on the way at once.  Opening a
  * connection takes a round trip too.  When more than DELAY_PROXY_QUEUE_MS
  * wait to be put on a line, reading rests, as a full queue would make it.
  *

@@ -53,7 +53,7 @@ usage(FILE *f)
 	    "byte verified.\n\n"
 	    "  -s, --size SIZE     bytes of a stream [1MiB]\n"
 	    "  -w, --window N      polls at once, 1..%d [the client's choice]\n"
-	    "      --uploads N     uploads at once, 1..%d [the client's]\n"
+	    "      --uploads N     uploads at once at most, 1..%d\n"
 	    "  -d, --delay TIME    added round trip, as 50ms [none]\n"
 	    "  -r, --rate RATE     of the line each way, as 100Mbit [none]\n"
 	    "  -n, --streams N     at once, 1..%d [1]\n"

@@ -82,7 +82,7 @@ precise_base(void)
 
 /* Never returns. */
 static _Noreturn void
-child_serve(int fd)
+child_serve(int fd, size_t sessions)
 {
 	static struct stream_peer peer;
 	struct exchange_server_opts o;
@@ -90,6 +90,9 @@ child_serve(int fd)
 
 	exchange_server_opts_init(&o);
 	o.clock = clock_system();
+	/* short streams would use its ids up, which lasts for a minute */
+	if (o.exchange.ended_ids < sessions)
+		o.exchange.ended_ids = sessions;
 	stream_peer_hooks(&peer, &o.hooks);
 	if ((o.base = precise_base()) != NULL &&
 	    exchange_server_new(&s, &o, NULL) == 0 &&
@@ -110,7 +113,8 @@ child_delay(int fd, const struct transport_job *job, uint16_t server)
 	_exit(CHILD_FAILED);
 }
 
-/* job NULL: the server; else the proxy before the server's port. */
+/* The proxy before the server's port, or, with port 0, the server; job may
+ * then be NULL. */
 static int
 child_start(struct rig_child *c, const struct transport_job *job,
     uint16_t server, struct err *e)
@@ -129,8 +133,9 @@ child_start(struct rig_child *c, const struct transport_job *job,
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(CHILD_FAILED);
-		if (job == NULL)
-			child_serve(fd);
+		if (server == 0)
+			child_serve(fd, job == NULL ? 0 :
+			    (size_t)job->streams * job->repeat);
 		child_delay(fd, job, server);
 	}
 	(void)close(fd);
@@ -244,6 +249,8 @@ rig_round(struct rig *g, unsigned round, struct err *e)
 		*e = g->err;
 		return g->err.code;
 	}
+	if (g->live != 0)
+		return err_set(e, ERR_SYS, "the loop ended before the streams");
 	return 0;
 }
 
@@ -299,7 +306,7 @@ transport_rig_run(const struct transport_job *job,
 
 	memset(out, 0, sizeof(*out));
 	if ((r = http_listener_raise_files((size_t)job->streams * LINKS * 2,
-	    e)) != 0 || (r = child_start(&server, NULL, 0, e)) != 0 ||
+	    e)) != 0 || (r = child_start(&server, job, 0, e)) != 0 ||
 	    (is_delayed &&
 	    (r = child_start(&delay, job, server.port, e)) != 0))
 		goto out;

@@ -53,6 +53,23 @@ def test_rate():
     assert s["exchanges"] == 64, s
 
 
+def test_slow():
+    # the answers of all polls share the line for seconds: nothing is late,
+    # and nothing is asked for twice
+    s = summary("--size", "448KiB", "--rate", "256kbit")
+    assert s["exchanges"] == 14 and s["retries"] <= 2, s
+    assert s["seconds"] >= 12 and s["share_of_line"] > 0.7, s
+    s = summary("--up", "--size", "192KiB", "--rate", "512kbit")
+    # 4 characters for 3 bytes, and a head each
+    assert s["retries"] <= 10 and s["share_of_line"] > 0.45, s
+
+
+def test_many_short():
+    # more sessions than a server remembers of one minute by default
+    s = summary("--streams", "128", "--repeat", "66", "--size", "1")
+    assert s["exchanges"] == 128 * 66 > 8192 + 128, s
+
+
 def test_up():
     s = summary("--up", "--size", "1MiB", "--delay", "10ms")
     assert s["direction"] == "up" and s["bytes"] == MIB, s
