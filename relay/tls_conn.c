@@ -222,6 +222,9 @@ tls_conn_new(struct tls_conn **out, struct event_base *base, int fd,
 	bufferevent_setcb(c->bev, tls_conn_on_read, tls_conn_on_write,
 	    tls_conn_on_event, c);
 	bufferevent_setwatermark(c->bev, EV_READ, 0, TLS_CONN_BUFFER);
+	/* libevent's own 16 KiB a turn make a large body wait for hundreds
+	 * of turns, each as long as the busiest of the others. */
+	(void)bufferevent_set_max_single_read(c->bev, TLS_CONN_BUFFER);
 	(void)bufferevent_enable(c->bev, EV_READ | EV_WRITE);
 	kick(c);		/* a client speaks first */
 	*out = c;
