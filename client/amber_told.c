@@ -49,6 +49,7 @@ take_epoch(struct amber_epoch *ep, const struct http_field *f)
 {
 	static const char key[] = ", puzzle=";
 	const char *p = f->value, *end = p + f->value_len;
+	char hex[2 * sizeof(ep->puzzle) + 1];
 	uint64_t from, until;
 	size_t n = 0;
 
@@ -61,9 +62,13 @@ take_epoch(struct amber_epoch *ep, const struct http_field *f)
 	p += sizeof(key) - 1;
 	ep->not_before = (int64_t)from;
 	ep->not_after = (int64_t)until;
-	return sodium_hex2bin(ep->puzzle, sizeof(ep->puzzle), p,
-		   (size_t)(end - p), NULL, &n, NULL) == 0 &&
-	    n == sizeof(ep->puzzle);
+	if (sodium_hex2bin(ep->puzzle, sizeof(ep->puzzle), p,
+		(size_t)(end - p), NULL, &n, NULL) != 0 ||
+	    n != sizeof(ep->puzzle))
+		return false;
+	/* Small letters alone: one spelling. */
+	sodium_bin2hex(hex, sizeof(hex), ep->puzzle, sizeof(ep->puzzle));
+	return memcmp(hex, p, sizeof(hex) - 1) == 0;
 }
 
 int

@@ -1,0 +1,1 @@
+amber_fuzzer(fuzz_told LIBS client)
