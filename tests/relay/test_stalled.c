@@ -22,6 +22,7 @@
 #include "loadtest/origin_pattern.h"
 #include "relay/admission.h"
 #include "relay/config.h"
+#include "transport/tls_stream.h"
 
 enum {
 	CLIENTS = 16,
@@ -65,8 +66,13 @@ stall_all(struct world *w)
 	for (i = 0; i < CLIENTS; i++) {
 		visitor_open(&clients[i], w, i % 2 == 0 ? VISITOR_OUTER :
 							  VISITOR_DIRECT);
-		visitor_ask(&clients[i], "GET", "/limit", NULL, 0);
+		/* One after the other: they have 10 s each. */
+		while (!tls_stream_is_established(clients[i].tls) &&
+		    clock_mono_ms(w->r.s.clock) < until)
+			visitor_turn(&clients[i]);
 	}
+	for (i = 0; i < CLIENTS; i++)
+		visitor_ask(&clients[i], "GET", "/limit", NULL, 0);
 	while ((c.in_use > 0 || c.finished < CLIENTS) &&
 	    clock_mono_ms(w->r.s.clock) < until) {
 		for (i = 0; i < CLIENTS; i++) {
