@@ -633,7 +633,8 @@ def pss(pid):
 
 if __name__ == "__main__":
     if LONG:
-        # only what the quick run leaves out
-        unittest.main(verbosity=2, argv=[sys.argv[0], "-k", "test_long"] +
-                      sys.argv[1:])
+        # only what the quick run leaves out, or what is named by -k
+        named = "-k" in sys.argv
+        unittest.main(verbosity=2, argv=[sys.argv[0]] + (
+            [] if named else ["-k", "test_long"]) + sys.argv[1:])
     unittest.main(verbosity=2)
