@@ -311,6 +311,21 @@ fault(struct export_cmd *x, int r, struct err *e)
 	return r;
 }
 
+/* What no checkpoint covers; but a range that the log does not reach would
+ * be an empty file that looks like an answer. */
+static int
+end_of_log(struct export_cmd *x, struct err *e)
+{
+	uint64_t size = walk_scan(x->walk)->tree.size;
+
+	if (x->from > 0 && x->from >= size)
+		return err_set(e, ERR_NOENT,
+		    "there is no entry %" PRIu64 ": the archive has %" PRIu64
+		    ", numbered from 0",
+		    x->from, size);
+	return flush(x, NULL, e);
+}
+
 static int
 export_all(struct export_cmd *x, struct err *e)
 {
@@ -326,7 +341,7 @@ export_all(struct export_cmd *x, struct err *e)
 		    all == 0 ? 0 : 100 * (double)done / (double)all);
 		r = walk_next(x->walk, &f, e);
 		if (r == ERR_EOF)
-			return flush(x, NULL, e);
+			return end_of_log(x, e);
 		if (r != 0)
 			return fault(x, r, e);
 		if (segment_is_entry(f.type))

@@ -12,7 +12,11 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
-enum { METADATA_MAX = 16 << 20 };	/* a chain and heads in base64 */
+/* A capture that could be recorded can be exported, whatever its shape. */
+enum {
+	MESSAGE_HEAD_MAX = CAPTURE_MAX + 64,	/* a new Content-Length */
+	METADATA_MAX = CAPTURE_MAX / 3 * 4 + (1 << 20),	/* all in base64 */
+};
 
 struct exchange {
 	struct warc			*w;
@@ -304,7 +308,7 @@ warc_exchange_put(struct warc *w, const struct warc_exchange *in,
 	warc_id(x.request_id, in->leaf.b, "request");
 	warc_id(x.metadata_id, in->leaf.b, "metadata");
 	bytes_init(&x.fields, WARC_HEAD_MAX);
-	bytes_init(&x.head, WARC_HEAD_MAX);
+	bytes_init(&x.head, MESSAGE_HEAD_MAX);
 	bytes_init(&x.block, METADATA_MAX);
 	/* A body without a head cannot be read as a message. */
 	x.has_response = in->capture->response_head.p != NULL &&

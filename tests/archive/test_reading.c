@@ -399,6 +399,58 @@ test_decode_codings(void **state)
 
 /* ---- WARC ---- */
 
+static int
+count_bytes(void *arg, const void *p, size_t n, struct err *e)
+{
+	(void)p;
+	(void)e;
+	*(uint64_t *)arg += n;
+	return 0;
+}
+
+/* Whatever can be recorded can be exported: the largest body of a request
+ * that was never sent, which stands in the metadata in base64, and the
+ * largest head. */
+static void
+test_warc_largest(void **state)
+{
+	struct capture c;
+	const struct warc_exchange in = { .capture = &c, .info_id = "<x>" };
+	struct warc *w = NULL;
+	uint64_t bytes = 0;
+	size_t len, room;
+	uint8_t *p;
+
+	(void)state;
+	capture_init(&c);
+	c.method = capture_str("POST");
+	c.url = capture_str("https://a.example/");
+	c.software = capture_str("amber");
+	c.times.ms[CAPTURE_TOTAL] = 1;
+	c.flags = CAPTURE_CHUNKED;
+	assert_int_equal(capture_encoded_len(&c, &len, NULL), 0);
+	room = CAPTURE_MAX - len - 6;	/* a key, and a length of 4 bytes */
+	p = calloc(1, room + 1);
+	assert_non_null(p);
+	assert_int_equal(warc_new(&w, count_bytes, &bytes, NULL), 0);
+	c.outcome = CAPTURE_CONNECT_FAILURE;
+	c.request_body = capture_span(p, room + 1);
+	assert_int_equal(capture_encoded_len(&c, &len, NULL), ERR_LIMIT);
+	c.request_body = capture_span(p, room);
+	assert_int_equal(capture_encoded_len(&c, &len, NULL), 0);
+	assert_int_equal(len, CAPTURE_MAX);
+	assert_int_equal(warc_exchange_put(w, &in, NULL), 0);
+	assert_int_equal(warc_records(w), 1);
+	c.outcome = CAPTURE_COMPLETE;
+	c.request_body = capture_span(NULL, 0);
+	c.response_head = capture_span(p, room);
+	assert_int_equal(warc_exchange_put(w, &in, NULL), 0);
+	assert_int_equal(warc_records(w), 3);
+	assert_true(bytes > 0);
+	warc_free(&w);
+	free(p);
+}
+
 static void
 test_warc_address(void **state)
 {
@@ -519,6 +571,7 @@ main(void)
 		cmocka_unit_test(test_head_rewrite),
 		cmocka_unit_test(test_decode_cap),
 		cmocka_unit_test(test_decode_codings),
+		cmocka_unit_test(test_warc_largest),
 		cmocka_unit_test(test_warc_address),
 		cmocka_unit_test(test_is_text),
 		cmocka_unit_test(test_against),

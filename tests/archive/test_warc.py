@@ -207,6 +207,13 @@ def main():
     # Some of them.
     assert sorted(read(export(0, x.root, *x.args, "4-9"))[1]) == [4, 5, 6, 7, 8, 9]
     assert sorted(read(export(3, x.root, *x.args[2:]))[1]) == [max(captures)]
+    # A range that the log does not reach is no empty file; one that holds no record is.
+    n = max(captures) + 1
+    for where in (str(n), "%d-%d" % (n, n + 9), "4000"):
+        assert export(1, x.root, *x.args, where) is None
+        assert "there is no entry %s" % where.split("-")[0] in kit.run("export", "--warc", "-r", x.root, *x.args, where)[2]
+    assert sorted(read(export(0, x.root, *x.args, "%d-%d" % (n - 1, n + 9)))[1]) == [n - 1]
+    assert read(export(0, x.root, *x.args, "0"))[1] == {}
     pruned = kit.copy(x.root, T + "/pruned")
     path = kit.segments(pruned)[1]
     gone = {f.index for f in kit.frames(path) if f.kind == kit.RECORD}
