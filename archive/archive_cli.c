@@ -20,7 +20,8 @@ enum {
 	OPTIONS_MAX = 48,
 	OPT_EPOCH_KEY = 1000,
 	PROGRESS_AFTER_MS = 1000,
-	JSON_MAX = 1 << 20,		/* bytes of a line */
+	/* Bytes of a line: a summary of all epochs, heads in escapes. */
+	JSON_MAX = 512 << 20,
 };
 
 static volatile sig_atomic_t stop_flag;
@@ -263,14 +264,19 @@ table_make(struct table *t, const struct archive_cli_spec *spec)
 		table_add(t, o);
 }
 
-static void
-help(const struct archive_cli_spec *spec)
+static int
+help(struct archive_cli *cli)
 {
+	const struct archive_cli_spec *spec = cli->spec;
+
 	(void)printf("Usage: amber-archive %s%s%s [OPTION...]\n\n%s\n%s%s%s%s",
 	    spec->name, spec->usage[0] == '\0' ? "" : " ", spec->usage,
 	    spec->what, spec->own_help,
 	    (spec->flags & ARCHIVE_CLI_KEYS) != 0 ? keys_help : "",
 	    common_help, codes_help);
+	if (fflush(stdout) != 0)
+		archive_cli_note(cli, "stdout: write: %s", strerror(errno));
+	return ferror(stdout) ? ARCHIVE_EXIT_IO : ARCHIVE_EXIT_OK;
 }
 
 static int
@@ -403,26 +409,27 @@ prepare(struct archive_cli *cli, struct err *e)
 
 /* ---- the whole ---- */
 
-static void
+static int
 put_summary(struct archive_cli *cli, const void *arg, int code,
-    const struct err *e)
+    const struct err *e, struct err *why)
 {
 	struct json *j;
 
 	if (!cli->json)
-		return;
+		return 0;
 	bytes_clear(&cli->buf);
 	j = archive_cli_json(cli, "summary");
 	cli->spec->summary(cli, arg, j);
 	json_int(j, "exit_code", code);
 	if (e->code != 0)
 		json_str(j, "error", e->msg);
-	(void)archive_cli_json_end(cli, NULL);
+	return archive_cli_json_end(cli, why);
 }
 
 static int
 finish(struct archive_cli *cli, const void *arg, int r, struct err *e)
 {
+	struct err why = ERR_INIT;
 	int code;
 
 	if (r == 0)
@@ -441,12 +448,14 @@ finish(struct archive_cli *cli, const void *arg, int r, struct err *e)
 			    "Try 'amber-archive %s --help'.\n",
 			    cli->spec->name);
 	}
-	put_summary(cli, arg, code, e);
-	errno = 0;
-	if ((fflush(stdout) != 0 || ferror(stdout)) &&
+	errno = EIO;	/* an earlier write failed, and fflush does not */
+	if (put_summary(cli, arg, code, e, &why) == 0 &&
+	    (fflush(stdout) != 0 || ferror(stdout)))
+		err_sys(&why, "write");
+	/* Once is enough: what failed may have been that very writing. */
+	if (why.code != 0 && code != ARCHIVE_EXIT_IO &&
 	    code != ARCHIVE_EXIT_INTERRUPTED) {
-		archive_cli_note(cli, "writing to stdout failed: %s",
-		    strerror(errno));
+		archive_cli_note(cli, "stdout: %s", why.msg);
 		code = ARCHIVE_EXIT_IO;
 	}
 	return code;
@@ -471,8 +480,7 @@ archive_cli_main(const struct archive_cli_spec *spec, void *arg, int argc,
 	    r != ERR_NOMEM)
 		archive_cli_code(&cli, ARCHIVE_EXIT_USAGE);
 	if (is_help) {
-		help(spec);
-		code = ARCHIVE_EXIT_OK;
+		code = help(&cli);
 		goto out;
 	}
 	catch_signals();

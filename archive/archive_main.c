@@ -1,6 +1,7 @@
 /*
  * archive_main.c - the program amber-archive: a table of commands.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,6 +63,16 @@ unknown(int argc, char **argv)
 	return ARCHIVE_EXIT_USAGE;
 }
 
+static int
+told(void)
+{
+	if (fflush(stdout) == 0)
+		return ARCHIVE_EXIT_OK;
+	(void)fprintf(stderr, "amber-archive: stdout: write: %s\n",
+	    strerror(errno));
+	return ARCHIVE_EXIT_IO;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -71,12 +82,12 @@ main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
 	    strcmp(argv[1], "help") == 0) {
 		usage(stdout);
-		return ARCHIVE_EXIT_OK;
+		return told();
 	}
 	if (strcmp(argv[1], "--version") == 0 ||
 	    strcmp(argv[1], "-V") == 0) {
 		(void)printf("amber-archive %s\n", AMBER_VERSION);
-		return ARCHIVE_EXIT_OK;
+		return told();
 	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(argv[1], commands[i].name) == 0)

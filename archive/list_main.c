@@ -1,8 +1,10 @@
 /*
  * list_main.c - `amber-archive list`: records, one a line.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "archive/archive_cli.h"
 #include "archive/archive_commands.h"
@@ -190,23 +192,29 @@ list_one(struct archive_cli *cli, struct list *l, struct skim *s,
 		return r;
 	if (cli->json)
 		return put_json(cli, l, en, c, e);
+	errno = 0;
 	if (c != NULL)
 		put_opened(cli, l, en);
 	else
 		put_sealed(cli, l, en);
-	return ferror(stdout) ? err_set(e, ERR_SYS, "writing failed") : 0;
+	return ferror(stdout) ? err_sys(e, "stdout: write") : 0;
 }
 
 static int
 list_all(struct archive_cli *cli, struct list *l, struct skim *s,
     struct err *e)
 {
+	/* On a terminal the lines themselves are the progress. */
+	bool is_seen = isatty(STDOUT_FILENO) == 1;
 	struct skim_entry en;
 	int r;
 
 	if (l->from > 0 && (r = skim_seek(s, l->from, e)) != 0)
 		return r;
 	for (;;) {
+		if (!is_seen)
+			archive_cli_progress(cli, "%" PRIu64 " records",
+			    l->records);
 		if ((r = archive_cli_stopped(e)) != 0 ||
 		    (r = skim_next(s, &en, e)) != 0)
 			break;

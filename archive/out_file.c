@@ -24,15 +24,22 @@ struct out_file {
 	struct bytes	 held;		/* for the terminal */
 };
 
+/* A link leads to its file, so that /dev/stdout stays one. */
 static int
 open_tmp(struct out_file *o, const char *path, struct err *e)
 {
-	size_t n = strlen(path) + sizeof(".XXXXXX.tmp");
+	struct stat st;
 	mode_t mask;
+	size_t n;
 
-	if ((o->path = strdup(path)) == NULL || (o->tmp = malloc(n)) == NULL)
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return err_set(e, ERR_SYS, "%s: a folder, not a file", path);
+	if ((o->path = realpath(path, NULL)) == NULL)
+		o->path = strdup(path);		/* a new one */
+	n = (o->path == NULL ? 0 : strlen(o->path)) + sizeof(".XXXXXX.tmp");
+	if (o->path == NULL || (o->tmp = malloc(n)) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a name");
-	(void)snprintf(o->tmp, n, "%s.XXXXXX.tmp", path);
+	(void)snprintf(o->tmp, n, "%s.XXXXXX.tmp", o->path);
 	if ((o->fd = mkostemps(o->tmp, 4, O_CLOEXEC)) == -1) {
 		int why = errno;
 
@@ -58,6 +65,7 @@ open_special(struct out_file *o, const char *path, struct err *e)
 	if ((o->fd = io_open_special(path)) == -1)
 		return err_set(e, ERR_SYS, "open %s: %s", path,
 		    strerror(errno));
+	o->is_terminal = isatty(o->fd) == 1;
 	return 0;
 }
 

@@ -17,7 +17,7 @@
 #include "archive/disk.h"
 #include "archive/keyring.h"
 #include "archive/layout.h"
-#include "archive/note.h"
+#include "archive/receipt.h"
 #include "archive/recovery.h"
 #include "base/io.h"
 
@@ -30,7 +30,9 @@ static const struct option options[] = {
 
 struct repair {
 	const char		*against_path;
-	struct bytes		 against;
+	struct bytes		 against;	/* the file */
+	const char		*note;		/* in it */
+	size_t			 note_len;
 	struct recovery_key	*keys;
 	size_t			 nkeys;
 	struct recovery		 result;
@@ -46,9 +48,43 @@ on_option(struct archive_cli *cli, void *arg, int c, const char *value,
 
 	(void)cli;
 	(void)c;
-	(void)e;
+	/* The last one would win silently, and it need not be the newest. */
+	if (p->against_path != NULL)
+		return err_set(e, ERR_ARG,
+		    "--against once: the newest that you kept");
 	p->against_path = value;
 	return 0;
+}
+
+/* Of a checkpoint or a receipt: the signed note, in p->against's bytes. */
+static int
+read_against(struct archive_cli *cli, struct repair *p, struct err *e)
+{
+	static const char receipt_word[] = "c2sp.org/tlog-proof";
+	struct checkpoint cp;
+	struct receipt rc;
+	int r;
+
+	if ((r = io_read_file(p->against_path, &p->against, e)) != 0)
+		goto out;
+	p->note = p->against.p == NULL ? "" : (const char *)p->against.p;
+	p->note_len = p->against.len;
+	if (p->note_len >= strlen(receipt_word) &&
+	    memcmp(p->note, receipt_word, strlen(receipt_word)) == 0) {
+		r = receipt_verify(&rc, &cp, p->note, p->note_len, &cli->pin,
+		    e);
+		if (r == 0) {
+			p->note = rc.note;
+			p->note_len = rc.note_len;
+		}
+	} else
+		r = checkpoint_open(&cp, p->note, p->note_len, &cli->pin, e);
+out:
+	if (r != 0) {
+		err_ctx(e, "--against %s", p->against_path);
+		archive_cli_code(cli, ARCHIVE_EXIT_USAGE);
+	}
+	return r;
 }
 
 /* Keys at hand, for unsigned entries to be tried with. */
@@ -80,8 +116,8 @@ mend(struct archive_cli *cli, struct repair *p, struct err *e)
 
 	o.keys = p->keys;
 	o.nkeys = p->nkeys;
-	o.against = (const char *)p->against.p;
-	o.against_len = p->against.len;
+	o.against = p->note;
+	o.against_len = p->note_len;
 	if ((r = layout_lock(cli->layout, d, e)) != 0)
 		return r;
 	if ((r = recovery_run(&p->result, cli->layout, &o, e)) != 0) {
@@ -130,14 +166,10 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 	struct repair *p = arg;
 	int r;
 
-	bytes_init(&p->against, NOTE_MAX);
-	if (p->against_path != NULL &&
-	    (r = io_read_file(p->against_path, &p->against, e)) != 0) {
-		err_ctx(e, "--against %s", p->against_path);
-		archive_cli_code(cli, ARCHIVE_EXIT_USAGE);
-		return r;
-	}
-	if ((r = gather_keys(cli, p, e)) == 0)
+	bytes_init(&p->against, RECEIPT_MAX);
+	if ((p->against_path == NULL ||
+		(r = read_against(cli, p, e)) == 0) &&
+	    (r = gather_keys(cli, p, e)) == 0)
 		r = mend(cli, p, e);
 	if (r == 0 && !cli->json)
 		put(p);
@@ -170,7 +202,8 @@ static const struct archive_cli_spec spec = {
 		"signed is touched.  No writer may be running.\n",
 	.own_help =
 	    "      --against FILE\n"
-	    "                   a checkpoint that the archive must reach\n",
+	    "                   a checkpoint or receipt that the archive must "
+	    "reach\n",
 	.options = options,
 	.on_option = on_option,
 	.run = run,

@@ -10,6 +10,7 @@ import os
 import pty
 import select
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -191,6 +192,81 @@ def test_extract():
     assert code == 2 and b"-o FILE" in out
 
 
+def test_output():
+    """-o: a device or a pipe is written to and stays; a link leads to its file; a folder is told."""
+    folder = T + "/devices"
+    os.mkdir(folder)
+    args = ("extract", "-r", X.root, "1", *X.args, "-o")
+    os.mkfifo(folder + "/pipe")
+    fd = os.open(folder + "/pipe", os.O_RDONLY | os.O_NONBLOCK)
+    kit.expect(0, *args, folder + "/pipe")
+    assert os.read(fd, 4096) == TEXT
+    os.close(fd)
+    assert os.listdir(folder) == ["pipe"] and stat.S_ISFIFO(os.stat(folder + "/pipe").st_mode)
+    open(folder + "/file", "w").write("old")
+    os.symlink("file", folder + "/link")
+    kit.expect(0, *args, folder + "/link")
+    assert os.readlink(folder + "/link") == "file" and open(folder + "/file", "rb").read() == TEXT
+    assert sorted(os.listdir(folder)) == ["file", "link", "pipe"]
+    _, said = kit.expect(74, *args, folder)
+    assert "a folder" in said
+    # By links of our own: the machine's devices are not staked on this test.
+    for name in ("null", "full"):
+        os.symlink("/dev/" + name, folder + "/" + name)
+    kit.expect(0, *args, folder + "/null")
+    _, said = kit.expect(74, *args, folder + "/full")
+    assert "No space left on device" in said
+    assert all(os.readlink(folder + "/" + n) == "/dev/" + n for n in ("null", "full"))
+    assert stat.S_ISCHR(os.stat(folder + "/null").st_mode)
+    # A terminal under a name is a terminal.
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(kit.PROGRAM, [kit.PROGRAM, *args[:3], str(X.index["escape"]), *X.args, "-o", os.ttyname(1)])
+    out = b""
+    try:
+        while got := os.read(fd, 65536):
+            out += got
+    except OSError:
+        pass
+    os.close(fd)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2 and b"\x1b" not in out, out
+
+
+def test_full_stdout():
+    """What cannot be written is told, once and with its reason."""
+    rows = [["--help"], ["--version"], ["list", "--help"], ["verify", "-r", X.root, "--pin", X.pin]]
+    for c in (["list"], ["show", "1"], ["stats"], ["prove", "1"]):
+        row = [c[0], "-r", X.root, *c[1:]] + X.args * (c[0] != "prove")
+        rows += [row, row + ["--json"]]
+    # More than a buffer holds: the failing write is not the last one.
+    rows += [["list", "-r", X.root, *X.args, "0-20"], ["extract", "-r", X.root, "1", *X.args],
+             ["export", "--warc", "-r", X.root, *X.args]]
+    env = {k: v for k, v in os.environ.items() if k != "AMBER_ARCHIVE"}
+    for row in rows:
+        with open("/dev/full", "w") as full:
+            p = subprocess.run([kit.PROGRAM, *row], stdout=full, stderr=subprocess.PIPE, timeout=120, env=env)
+        said = p.stderr.decode()
+        assert p.returncode == 74 and said.count("No space left on device") == 1 and "Success" not in said, (row, said)
+    # The reader went away.
+    for row in rows[3:]:
+        p = subprocess.Popen([kit.PROGRAM, *row], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        p.stdout.close()
+        said = p.stderr.read().decode()
+        assert p.wait(60) in (0, 74) and said.count("Broken pipe") == (p.returncode == 74), (row, p.returncode, said)
+
+
+def test_long_line():
+    """A head that is six times as long in JSON: still one line, and a summary."""
+    root = kit.emptied(X.root, T + "/long")
+    c, puzzle = kit.unseal(X.records()[0].payload, X.keys[5], X.id.name)
+    c = cbor2.loads(c) | {9: b"HTTP/1.1 200 OK\r\nX: " + b"\1" * 400000 + b"\r\n\r\n"}
+    s = kit.Segment(X.id, kit.Tree(), 5).add(kit.MANIFEST, X.manifests()[0].payload)
+    s.add(kit.RECORD, kit.seal(cbor2.dumps(c), X.keys[5], puzzle, X.id.name, b"s" * 32)).close().write(root)
+    out, _ = kit.expect(0, "show", "-r", root, "1", *X.args[:2], "--json")
+    v = lines(out)
+    assert v[0]["response_head"].encode() == c[9] and len(out) > 2400000 and v[-1]["opened"]
+
+
 def test_pruned():
     root = kit.copy(X.root, T + "/pruned")
     path = kit.segments(root)[0]
@@ -329,6 +405,22 @@ def test_repair():
     root = kit.copy(X.root, T + "/repair4")
     kit.expect(1, "repair", "-r", root, "--against", T + "/cp")
     kit.expect(2, "repair", "-r", root, "--against", T + "/none")
+    # A receipt speaks for its checkpoint; what is neither, or another log's, is no word against anybody.
+    open(T + "/receipt", "wb").write(X.receipts[-1])
+    kit.expect(0, "repair", "-r", root, "--against", T + "/receipt")
+    short = kit.copy(X.root, T + "/repair5")
+    os.unlink(kit.segments(short)[-1])
+    os.unlink(short + "/checkpoint")
+    _, said = kit.expect(1, "repair", "-r", short, "--against", T + "/receipt")
+    assert "were signed" in said and "copy" in said
+    kit.expect(0, "repair", "-r", short)
+    damaged = X.receipts[-1].replace(b"\nindex ", b"\nindex 1", 1)
+    for bad in (b"", b"rubbish", damaged, kit.Exchanges(T, "stranger").receipts[-1]):
+        open(T + "/cp", "wb").write(bad)
+        _, said = kit.expect(2, "repair", "-r", root, "--against", T + "/cp")
+        assert T + "/cp" in said
+    # Of two the last would win, and the first may know more.
+    kit.expect(2, "repair", "-r", root, "--against", T + "/receipt", "--against", T + "/receipt")
 
 
 def test_interrupt():
