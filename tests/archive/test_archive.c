@@ -552,6 +552,63 @@ test_full_disk(void **state)
 	check_slots(w, 0, 6);
 }
 
+/* ---- the largest batch ---- */
+
+static _Atomic bool is_gated, is_waiting;	/* syncs wait for the test */
+
+static int
+gated_fdatasync(void *arg, int fd)
+{
+	while (is_gated) {
+		is_waiting = true;
+		usleep(1000);
+	}
+	(void)arg;
+	return disk_system()->fdatasync(NULL, fd);
+}
+
+/* 299 records behind one whose sync takes its time; longer in later rounds,
+ * so that all are sealed when it ends. */
+static void
+queue_behind_sync(struct world *w, int round)
+{
+	memset(slots, 0, sizeof(slots));
+	done_count = 0;
+	is_waiting = false;
+	is_gated = true;
+	assert_int_equal(append(w, 1, &slots[0], 10), 0);
+	while (!is_waiting)
+		usleep(1000);
+	for (int i = 1; i < RECORDS; i++)
+		assert_int_equal(append(w, 1, &slots[i], 10), 0);
+	usleep(20000U << round);
+	is_gated = false;
+	run_until(w, RECORDS);
+}
+
+/* Of more than 256 records in the queue 256 are a batch, never more. */
+static void
+test_batch_cap(void **state)
+{
+	struct world *w = *state;
+	struct disk d = *disk_system();
+	struct archive_state st = { 0 };
+
+	assert_int_equal(COMMIT_BATCH_RECORDS, 256);
+	d.fdatasync = gated_fdatasync;
+	w->o.commit.recovery.disk = &d;
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	for (int i = 0; i < 8 && st.commit.groups[8] == 0; i++) {
+		queue_behind_sync(w, i);
+		archive_get_state(w->a, &st);
+	}
+	assert_int_not_equal(st.commit.groups[8], 0);	/* 129..256 */
+	assert_int_equal(st.commit.groups[9], 0);	/* more */
+	world_close(w);
+	check_slots(w, 0, RECORDS);
+}
+
 /* ---- who touches a body ---- */
 
 enum { LARGE = 10 << 20 };
@@ -653,6 +710,7 @@ main(void)
 		TEST(test_second_writer),
 		TEST(test_places),
 		TEST(test_full_disk),
+		TEST(test_batch_cap),
 		TEST(test_body_off_loop),
 	};
 
