@@ -293,8 +293,6 @@ take_option(struct archive_cli *cli, void *arg, int c, const char *value,
 	case 'j':
 		cli->json = true;
 		return 0;
-	case '?':
-		return err_set(e, ERR_ARG, "see above");
 	}
 	if ((cli->spec->flags & ARCHIVE_CLI_KEYS) != 0 && c == 'k')
 		/* "N=FILE" too; a file of such a name is "./N=FILE". */
@@ -316,11 +314,16 @@ parse(struct archive_cli *cli, void *arg, int argc, char **argv,
 	int c, r;
 
 	table_make(&t, cli->spec);
+	opterr = 0;	/* its words would not be in the summary */
 	while ((c = getopt_long(argc, argv, t.shorts, t.v, NULL)) != -1) {
 		if (c == 'h') {
 			*is_help = true;
 			return 0;
 		}
+		if (c == '?')
+			return err_set(e, ERR_ARG,
+			    "no such option, or it lacks its value or takes "
+			    "none: %s", argv[optind - 1]);
 		if ((r = take_option(cli, arg, c, optarg, e)) != 0)
 			return r;
 	}

@@ -73,8 +73,10 @@ def test_help():
         assert max(map(len, out.splitlines())) <= 80
         _, said = kit.expect(2, c, "--nonsense")
         assert "--help" in said
-        out, _ = kit.run(c, "--json", "--nonsense")[1:]
-        assert lines(out)[-1]["exit_code"] == 2
+        for bad in ("--nonsense", "-Z", "--root", "--json=1"):
+            out, said = kit.run(c, "--json", bad)[1:]
+            assert lines(out)[-1]["exit_code"] == 2 and bad in lines(out)[-1]["error"], (c, bad, out)
+            assert said.startswith("amber-archive %s: no such option" % c) and bad in said, said
         code, out, said = kit.run(c, "-r", T + "/nowhere", "--json", *{"show": ["1"], "extract": ["1", "-o", T + "/x"],
                                   "prove": ["1"], "check": [X.pin], "export": ["--warc"]}.get(c, []))
         assert code == 10 and lines(out)[-1]["exit_code"] == 10, (c, code, out)
