@@ -182,6 +182,8 @@ open_channel(struct resolver *r, int flags, struct err *e)
 {
 	struct ares_options o;
 	char lookups[] = "b";
+	int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
+	    ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB;
 	int s;
 
 	memset(&o, 0, sizeof(o));
@@ -191,9 +193,13 @@ open_channel(struct resolver *r, int flags, struct err *e)
 	o.lookups = lookups;
 	o.sock_state_cb = resolver_on_state;
 	o.sock_state_cb_data = r;
-	s = ares_init_options(&r->channel[r->nchannels], &o, ARES_OPT_FLAGS |
-	    ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
-	    ARES_OPT_SOCK_STATE_CB);
+#ifdef ARES_OPT_QUERY_CACHE
+	/* c-ares keeps answers from 1.31 on; a name is asked for once a
+	 * request. */
+	o.qcache_max_ttl = 0;
+	mask |= ARES_OPT_QUERY_CACHE;
+#endif
+	s = ares_init_options(&r->channel[r->nchannels], &o, mask);
 	if (s != ARES_SUCCESS)
 		return err_set(e, s == ARES_ENOMEM ? ERR_NOMEM : ERR_ARG,
 		    "the resolver does not start: %s", ares_strerror(s));
