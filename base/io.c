@@ -418,7 +418,10 @@ io_is_special(const char *path)
 {
 	struct stat st;
 
-	if (strncmp(path, "/dev/", 5) == 0)
+	/* /dev/stdout may lead to a file, and is a link to be kept; the
+	 * files of /dev/shm are ordinary ones. */
+	if (strncmp(path, "/dev/", 5) == 0 &&
+	    strncmp(path, "/dev/shm/", 9) != 0)
 		return true;
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode) &&
 	    !S_ISDIR(st.st_mode);

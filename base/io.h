@@ -42,8 +42,8 @@ int	io_read_file(const char *path, struct bytes *out, struct err *e);
  */
 int	io_replace_file(const char *path, const void *p, size_t n, mode_t mode,
 	struct err *e);
-/* A device, pipe or socket, or anything under /dev: renaming a file over
- * /dev/null would break the machine. */
+/* A device, pipe or socket, or anything under /dev but /dev/shm: renaming a
+ * file over /dev/null would break the machine. */
 bool	io_is_special(const char *path);
 /* Opens one of those for writing; -1 with errno. */
 int	io_open_special(const char *path);

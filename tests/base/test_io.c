@@ -423,6 +423,8 @@ test_special(void **state)
 
 	assert_true(io_is_special("/dev/null"));
 	assert_true(io_is_special("/dev/new"));
+	assert_true(io_is_special("/dev/shmoo"));
+	assert_false(io_is_special("/dev/shm/new"));	/* ordinary files */
 	assert_false(io_is_special(path));
 	assert_false(io_is_special(*state));
 	assert_int_equal(mkfifo(path, 0600), 0);
