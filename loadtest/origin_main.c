@@ -2,7 +2,6 @@
  * origin_main.c - see origin_main.h: options, and what is printed.  Serving
  * is origin's, and so are the plays.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "loadtest/load_main.h"
+#include "loadtest/load_opts.h"
 #include "loadtest/origin.h"
 #include "loadtest/origin_main.h"
 
@@ -162,14 +162,6 @@ usage(FILE *f)
 	    "Exit codes: 0 ended so; 1 failed; 2 wrong command line.\n", f);
 }
 
-static int
-fail_usage(const char *option, const struct err *e)
-{
-	(void)fprintf(stderr, "amber-load origin: %s: %s; see --help\n",
-	    option, e->msg);
-	return LOAD_EXIT_USAGE;
-}
-
 enum { OPT_NAME = 256, OPT_CA_FILE, OPT_JSON };
 
 static const struct option options[] = {
@@ -243,13 +235,18 @@ take_size(struct origin_options *o, const char *s, struct err *e)
 }
 
 static int
-take_option(struct origin_options *o, int c, const char *s, struct err *e)
+take_option(void *arg, int c, const char *s, struct err *e)
 {
+	struct origin_options *o = arg;
+
 	switch (c) {
 	case 'l':
 		return take_listen(o, s, e);
 	case 'b':
-		return take_behaviour(o, s, e);
+		if (strcmp(s, "help") != 0)
+			return take_behaviour(o, s, e);
+		print_behaviours();
+		return LOAD_OPTS_DONE;
 	case 's':
 		return take_size(o, s, e);
 	case 'd':
@@ -265,40 +262,30 @@ take_option(struct origin_options *o, int c, const char *s, struct err *e)
 	}
 }
 
+static const struct load_opts command = {
+	.command = "origin",
+	.shorts = "l:b:s:d:h",
+	.longs = options,
+	.usage = usage,
+	.take = take_option,
+};
+
 /* -1: go on; else leave with this code. */
 static int
 parse_options(struct origin_options *o, int argc, char **argv)
 {
 	struct err e = ERR_INIT;
-	int c, at;
+	int r;
 
-	optind = 1;
-	while (at = optind, (c = getopt_long(argc, argv, "l:b:s:d:h",
-	    options, NULL)) != -1) {
-		if (c == 'h') {
-			usage(stdout);
-			return LOAD_EXIT_OK;
-		}
-		if (c == '?')
-			return LOAD_EXIT_USAGE;
-		if (c == 'b' && strcmp(optarg, "help") == 0) {
-			print_behaviours();
-			return LOAD_EXIT_OK;
-		}
-		if (take_option(o, c, optarg, &e) != 0)
-			return fail_usage(argv[at], &e);
-	}
-	if (optind < argc) {
-		(void)err_set(&e, ERR_ARG, "no such argument");
-		return fail_usage(argv[optind], &e);
-	}
+	if ((r = load_opts_parse(&command, o, argc, argv)) != -1)
+		return r;
 	if (o->behave == NULL && o->has_size)
 		o->behave = "size";
 	if (o->has_size && strcmp(o->behave, "size") != 0 &&
 	    strcmp(o->behave, "chunked") != 0) {
 		(void)err_set(&e, ERR_ARG,
 		    "only with --behave size or chunked");
-		return fail_usage("--size", &e);
+		return load_opts_fail(&command, "--size", &e);
 	}
 	return -1;
 }

@@ -1,13 +1,13 @@
 /*
  * pipeline_opts.c - see pipeline_opts.h.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/units.h"
 #include "loadtest/load_main.h"
+#include "loadtest/load_opts.h"
 #include "loadtest/pipeline_opts.h"
 
 enum {
@@ -64,14 +64,6 @@ usage(FILE *f)
 	    "Exit codes: 0 all was answered and right; 1 not so; 2 wrong\n"
 	    "command line.\n", PIPELINE_CLIENTS_MAX, CLIENTS, SECONDS_CELL,
 	    SECONDS_STALL, SECONDS_MIXED, WINDOW_MAX);
-}
-
-static int
-fail_usage(const char *option, const struct err *e)
-{
-	(void)fprintf(stderr, "amber-load pipeline: %s: %s; see --help\n",
-	    option, e->msg);
-	return LOAD_EXIT_USAGE;
 }
 
 enum {
@@ -241,8 +233,9 @@ take_part(struct pipeline_opts *o, int c, const char *s, struct err *e)
 }
 
 static int
-take_option(struct pipeline_opts *o, int c, const char *s, struct err *e)
+take_option(void *arg, int c, const char *s, struct err *e)
 {
+	struct pipeline_opts *o = arg;
 	uint64_t v = 0;
 	int r;
 
@@ -322,31 +315,24 @@ set_defaults(struct pipeline_opts *o)
 						  SECONDS_CELL;
 }
 
+static const struct load_opts command = {
+	.command = "pipeline",
+	.shorts = "c:s:d:n:t:w:h",
+	.longs = options,
+	.usage = usage,
+	.take = take_option,
+};
+
 int
 pipeline_opts_parse(struct pipeline_opts *o, int argc, char **argv)
 {
-	struct err e = ERR_INIT;
 	const char *conflict;
-	int c, at;
+	int r;
 
 	memset(o, 0, sizeof(*o));
 	o->seed = 1;
-	optind = 1;
-	while (at = optind, (c = getopt_long(argc, argv, "c:s:d:n:t:w:h",
-	    options, NULL)) != -1) {
-		if (c == 'h') {
-			usage(stdout);
-			return LOAD_EXIT_OK;
-		}
-		if (c == '?')
-			return LOAD_EXIT_USAGE;
-		if (take_option(o, c, optarg, &e) != 0)
-			return fail_usage(argv[at], &e);
-	}
-	if (optind < argc) {
-		(void)err_set(&e, ERR_ARG, "no such argument");
-		return fail_usage(argv[optind], &e);
-	}
+	if ((r = load_opts_parse(&command, o, argc, argv)) != -1)
+		return r;
 	if ((conflict = find_conflict(o)) != NULL) {
 		(void)fprintf(stderr, "amber-load pipeline: %s; see --help\n",
 		    conflict);

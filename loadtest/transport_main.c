@@ -2,7 +2,6 @@
  * transport_main.c - see transport_main.h: options, runs, and what is
  * printed.  Measuring is transport_rig's.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "loadtest/load_main.h"
+#include "loadtest/load_opts.h"
 #include "loadtest/transport_main.h"
 #include "loadtest/transport_rig.h"
 #include "transport/exchange_answer.h"
@@ -66,14 +66,6 @@ usage(FILE *f)
 	    "Exit codes: 0 all bytes came and were right; 1 not so; 2 wrong\n"
 	    "command line.\n", EXCHANGE_POLLS_MAX, EXCHANGE_WINDOW,
 	    TRANSPORT_STREAMS_MAX, REPEAT_MAX);
-}
-
-static int
-fail_usage(const char *option, const struct err *e)
-{
-	(void)fprintf(stderr, "amber-load transport: %s: %s; see --help\n",
-	    option, e->msg);
-	return LOAD_EXIT_USAGE;
 }
 
 /* ---- options ---- */
@@ -137,8 +129,9 @@ parse_size(const char *s, uint64_t *out, struct err *e)
 }
 
 static int
-take_option(struct transport_options *o, int c, const char *s, struct err *e)
+take_option(void *arg, int c, const char *s, struct err *e)
 {
+	struct transport_options *o = arg;
 	struct transport_job *job = &o->job;
 
 	switch (c) {
@@ -175,32 +168,26 @@ take_option(struct transport_options *o, int c, const char *s, struct err *e)
 	}
 }
 
+static const struct load_opts command = {
+	.command = "transport",
+	.shorts = "s:w:d:r:n:h",
+	.longs = options,
+	.usage = usage,
+	.take = take_option,
+};
+
 /* -1: go on; else leave with this code. */
 static int
 parse_options(struct transport_options *o, int argc, char **argv)
 {
 	struct err e = ERR_INIT;
-	int c, at;
+	int r;
 
-	optind = 1;
-	while (at = optind, (c = getopt_long(argc, argv, "s:w:d:r:n:h",
-	    options, NULL)) != -1) {
-		if (c == 'h') {
-			usage(stdout);
-			return LOAD_EXIT_OK;
-		}
-		if (c == '?')
-			return LOAD_EXIT_USAGE;
-		if (take_option(o, c, optarg, &e) != 0)
-			return fail_usage(argv[at], &e);
-	}
-	if (optind < argc) {
-		(void)err_set(&e, ERR_ARG, "no such argument");
-		return fail_usage(argv[optind], &e);
-	}
+	if ((r = load_opts_parse(&command, o, argc, argv)) != -1)
+		return r;
 	if (o->is_matrix && (o->has_delay || o->has_window)) {
 		(void)err_set(&e, ERR_ARG, "not with --delay or --window");
-		return fail_usage("--matrix", &e);
+		return load_opts_fail(&command, "--matrix", &e);
 	}
 	return -1;
 }
