@@ -274,9 +274,7 @@ inner_free(struct inner **ip)
 		upstream_end_session(i->s->upstream, i->id);
 	if (i->timer != NULL)
 		event_free(i->timer);
-	if (i->body.len > 0)
-		inner_request_drop(i);
-	bytes_free(&i->body);
+	inner_request_drop(i);
 	bytes_free(&i->left);
 	bytes_free(&i->own);
 	http_parser_free(&i->http);

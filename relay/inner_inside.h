@@ -60,7 +60,8 @@ int	inner_request_on_body(const uint8_t *p, size_t n, void *arg,
 	struct err *e);
 /* Gives back what a request that never became a fetch has taken. */
 void	inner_request_drop(struct inner *i);
-/* A faulty request: a short answer, and the session's end. */
+/* A faulty request: what was taken of it is given back; a short answer, and
+ * the session's end. */
 void	inner_request_fault(struct inner *i, unsigned status,
 	const char *details);
 /* Cannot go on: tells the carrier, which frees it. */

@@ -59,6 +59,7 @@ inner_request_fault(struct inner *i, unsigned status, const char *details)
 	struct err e = ERR_INIT;
 
 	i->is_last = true;
+	inner_request_drop(i);
 	bytes_clear(&i->own);
 	if (status == 503) {
 		o.token = "connection_limit_reached";
@@ -168,7 +169,6 @@ inner_request_parse(struct inner *i, const uint8_t *p, size_t n)
 	while (i->state == INNER_REQUEST && (n > 0 || ev == HTTP_EV_HEAD)) {
 		if (http_parser_feed(i->http, p, n, &used, &ev, &e) != 0) {
 			fault = http_parser_fault(i->http);
-			inner_request_drop(i);
 			if (fault == HTTP_SINK_FAILED)
 				inner_request_fault(i, 503, "memory");
 			else

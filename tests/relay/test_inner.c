@@ -21,7 +21,7 @@
 #include "base/identity.h"
 #include "base/secret.h"
 #include "relay/admission.h"
-#include "relay/inner.h"
+#include "relay/inner_inside.h"
 #include "relay/service.h"
 #include "relay/token_file.h"
 #include "transport/tls_context.h"
@@ -648,6 +648,38 @@ test_bad_requests(void **state)
 	relay_world_close(&w);
 }
 
+/* A body that comes too slowly: 408, and its memory is there for others. */
+static void
+test_slow_body(void **state)
+{
+	struct admission_counts c;
+	struct relay_world w;
+	struct peer p;
+	size_t head, body;
+	char *text;
+
+	(void)state;
+	relay_world_open(&w, "");
+	peer_open(&p, &w);
+	text = request(&w, "POST", "/echo",
+	    "Content-Length: 4000\r\n\r\n12345678");
+	peer_send(&p, text, strlen(text));
+	admission_counts(w.s.admission, &c);
+	assert_true(c.request_bytes >= 8);
+	event_active(p.inner->timer, EV_TIMEOUT, 0);	/* its time is up */
+	while ((head = answer_len(&p, &body, false)) == 0) {
+		event_base_loop(w.rig.base, EVLOOP_ONCE);
+		peer_move(&p);
+	}
+	assert_memory_equal(p.got.p, "HTTP/1.1 408 ", 13);
+	while (!p.has_end)
+		peer_move(&p);
+	peer_close(&p);
+	admission_counts(w.s.admission, &c);
+	assert_int_equal(c.request_bytes, 0);
+	relay_world_close(&w);
+}
+
 /* Gone at any moment: permits and memory come back, nothing leaks (ASan). */
 static void
 test_aborts(void **state)
@@ -701,6 +733,7 @@ main(void)
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_admission),
 		cmocka_unit_test(test_bad_requests),
+		cmocka_unit_test(test_slow_body),
 		cmocka_unit_test(test_aborts),
 	};
 
