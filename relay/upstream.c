@@ -70,6 +70,10 @@ void
 upstream_set_policy(struct upstream *u, const struct policy *p)
 {
 	u->o.policy = p;
+	u->policy_no++;
+	upstream_idle_set_limits(u->idle, 0, 0);	/* closes all */
+	upstream_idle_set_limits(u->idle, u->limits.idle_connections,
+	    u->limits.idle_ms);
 }
 
 static uint64_t
@@ -374,6 +378,7 @@ upstream_start(struct upstream *u, const struct upstream_request *rq,
 	op->u = u;
 	op->rq = *rq;
 	op->http = u->limits.http;
+	op->policy_no = u->policy_no;
 	op->on_done = on_done;
 	op->arg = arg;
 	op->timer = evtimer_new(u->o.base, upstream_on_deadline, op);

@@ -97,7 +97,8 @@ int	upstream_new(struct upstream **out, const struct upstream_opts *o,
 	const struct upstream_limits *l, struct err *e);
 /* Every operation must be done or cancelled (asserted). */
 void	upstream_free(struct upstream **up);
-/* For operations that start from now on. */
+/* For operations that start from now on.  A new policy judges anew: no
+ * connection that an old one let pass is used again. */
 void	upstream_set_limits(struct upstream *u,
 	const struct upstream_limits *l);
 void	upstream_set_policy(struct upstream *u, const struct policy *p);

@@ -43,6 +43,7 @@ struct upstream_op {
 	bool				 has_retried;
 	bool				 has_reply;	/* a byte has come */
 	bool				 is_spoilt;	/* never reuse it */
+	uint64_t			 policy_no;	/* judged by it */
 	size_t				 sent;		/* of head and body */
 	uint64_t			 start_ms, stage_ms;	/* monotonic */
 	void				(*on_done)(struct upstream_result *r,
@@ -60,6 +61,7 @@ struct upstream {
 	struct upstream_idle	*idle;
 	struct upstream_ops	 ops;
 	struct upstream_stats	 stats;
+	uint64_t		 policy_no;	/* grows with each one */
 };
 
 /* How an operation ends.  Hands the result over and frees op: last. */

@@ -147,7 +147,8 @@ complete(struct upstream_op *op, size_t left_over)
 	m = op->res->message = http_parser_message(op->res->parser);
 	op->res->outcome = CAPTURE_COMPLETE;
 	if (m->keep_alive && m->framing != HTTP_UNTIL_CLOSE &&
-	    left_over == 0 && !op->is_spoilt && op->state == UPSTREAM_RECEIVE)
+	    left_over == 0 && !op->is_spoilt &&
+	    op->policy_no == u->policy_no && op->state == UPSTREAM_RECEIVE)
 		upstream_idle_put(u->idle, op->rq.session, op->rq.to,
 		    &op->conn);
 	upstream_op_finish(op);

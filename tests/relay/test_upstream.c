@@ -474,6 +474,51 @@ test_kept(void **state)
 	rig_close(&g);
 }
 
+/* What a policy let pass is nothing to the next one: neither a kept connection
+ * nor one of a request under way is used again. */
+static void
+test_new_policy(void **state)
+{
+	struct rig_request q = { .path = "/ok", .session = 1 };
+	struct policy *strict;
+	struct upstream_result *r, *slow;
+	struct upstream_stats st;
+	struct origin_stats os;
+	struct rig g;
+
+	(void)state;
+	rig_open(&g, NULL);
+	assert_int_equal(policy_new(&strict, NULL), 0);
+	assert_int_equal(policy_allow_port(strict, origin_port(g.origin),
+	    NULL), 0);
+	r = rig_fetch(&g, &q);
+	assert_int_equal(r->answer, 0);
+	upstream_result_free(&r);
+	q.session = 2;
+	q.path = "/ok?delay=300";
+	(void)rig_start(&g, &q, &slow);
+	do {
+		event_base_loop(g.base, EVLOOP_NONBLOCK);
+		origin_get_stats(g.origin, &os);
+	} while (os.requests < 2);
+	upstream_set_policy(g.up, strict);
+	upstream_get_stats(g.up, &st);
+	assert_int_equal(st.idle, 0);
+	while (slow == NULL)
+		event_base_loop(g.base, EVLOOP_ONCE);
+	assert_int_equal(slow->answer, 0);	/* it was judged before */
+	upstream_result_free(&slow);
+	q.path = "/ok";
+	for (q.session = 1; q.session <= 2; q.session++) {
+		r = rig_fetch(&g, &q);
+		assert_int_equal(r->answer, 403);
+		assert_string_equal(r->token, "destination_ip_prohibited");
+		upstream_result_free(&r);
+	}
+	rig_close(&g);
+	policy_free(&strict);
+}
+
 static const struct { const char *path; } spoilt[] = {
 	{ "/extra-bytes" }, { "/close-answer" }, { "/until-close" },
 	{ "/short-body" }, { "/over" },
@@ -613,6 +658,7 @@ main(void)
 		cmocka_unit_test(test_rebinding),
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_new_policy),
 		cmocka_unit_test(test_never_reused),
 		cmocka_unit_test(test_race),
 		cmocka_unit_test(test_bodies),
