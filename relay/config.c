@@ -381,6 +381,31 @@ config_load_file(struct config *c, const char *path, struct err *e)
 	return r;
 }
 
+/* What could not stand on a line of a file: the relay is given all values as
+ * one, and must understand what was checked here. */
+static int
+check_value(const char *assignment, const char *value, struct err *e)
+{
+	size_t n = strlen(value);
+	const char *at;
+
+	for (at = value; *at != '\0'; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			return err_set(e, ERR_ARG,
+			    "a control character in the value");
+	if (n > 0 && (value[0] == ' ' || value[n - 1] == ' '))
+		return err_set(e, ERR_ARG,
+		    "the value begins or ends with a blank");
+	if (strstr(value, " ;") != NULL)
+		return err_set(e, ERR_ARG,
+		    "\" ;\" in the value: in a file it begins a comment");
+	if (strlen(assignment) > CONFIG_LINE_MAX)
+		return err_set(e, ERR_ARG,
+		    "%zu bytes; at most %d are possible", strlen(assignment),
+		    CONFIG_LINE_MAX);
+	return 0;
+}
+
 int
 config_set(struct config *c, const char *assignment, struct err *e)
 {
@@ -405,7 +430,8 @@ config_set(struct config *c, const char *assignment, struct err *e)
 		list_clear(config_keys_at(c, k));
 		return 0;
 	}
-	if ((r = value_set(c, k, eq + 1, e)) != 0)
+	if ((r = check_value(assignment, eq + 1, e)) != 0 ||
+	    (r = value_set(c, k, eq + 1, e)) != 0)
 		err_ctx(e, "%s", name);
 	return r;
 }

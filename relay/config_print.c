@@ -67,6 +67,25 @@ print_value(FILE *f, const struct config *c, const struct config_key *k)
 	}
 }
 
+/* A line that was read loads again: blanks around the "=" only where they do
+ * not make it too long, nor ";" the beginning of a comment. */
+static const char *
+equals(const struct config_key *k, const char *value)
+{
+	return value[0] == ';' ||
+		strlen(k->name) + 3 + strlen(value) > CONFIG_LINE_MAX ?
+	    "=" :
+	    " = ";
+}
+
+static const char *
+text_of(const struct config *c, const struct config_key *k)
+{
+	return k->kind == CONFIG_TEXT ?
+	    *(char *const *)config_keys_in(c, k) :
+	    "";
+}
+
 void
 config_print(const struct config *c, FILE *f)
 {
@@ -78,14 +97,16 @@ config_print(const struct config *c, FILE *f)
 	for (i = 0; i < n; i++) {
 		fprintf(f, "; %s\n", k[i].text);
 		if (k[i].kind != CONFIG_LIST) {
-			fprintf(f, "%s = ", k[i].name);
+			fprintf(f, "%s%s", k[i].name,
+			    equals(&k[i], text_of(c, &k[i])));
 			print_value(f, c, &k[i]);
 			fputc('\n', f);
 			continue;
 		}
 		l = config_keys_in(c, &k[i]);
 		for (j = 0; j < l->n; j++)
-			fprintf(f, "%s = %s\n", k[i].name, l->at[j]);
+			fprintf(f, "%s%s%s\n", k[i].name,
+			    equals(&k[i], l->at[j]), l->at[j]);
 		if (l->n == 0)
 			fprintf(f, "%s =\n", k[i].name);
 	}

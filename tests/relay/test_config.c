@@ -14,6 +14,7 @@
 #include "relay/config_keys.h"
 
 #define Z44	"zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
+#define Z172	Z44 Z44 Z44 "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
 #define Z176	Z44 Z44 Z44 Z44
 
 static const struct { const char *name, *text, *want; } rows[] = {
@@ -181,6 +182,13 @@ static const struct { const char *flag, *want; } flags[] = {
 	{ "permits=", "permits:" },
 	{ "permts=9", "did you mean \"permits\"" },
 	{ "profile=x", "profile: \"x\"" },
+	/* What a file could not say. */
+	{ "user=" Z176, "user: 181 bytes; at most 180" },
+	{ "archive=/a\nlisten = 0.0.0.0:1", "archive: a control character" },
+	{ "archive=/a ;b", "archive: \" ;\" in the value" },
+	{ "archive= /a", "archive: the value begins or ends with a blank" },
+	{ "archive=/a ", "archive: the value begins or ends with a blank" },
+	{ "allow=::1\t", "allow: a control character" },
 };
 
 static void
@@ -249,6 +257,8 @@ static void
 test_print(void **state)
 {
 	static const char *const texts[] = { "", "profile = production\n",
+		"user=zzz" Z172 "\nallow=zz" Z172 "\n",
+		"user=;x\nallow=;x\n",
 		("fetch = 1500ms\nresponse_body = 1025\nallow = fd00::/8\n"
 		"allow = 10.0.0.0/8\nredact =\nlog_json = yes\nuser = x\n") };
 	struct config *c, *again;
