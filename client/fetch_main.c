@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ enum {
 /* One run of the command. */
 struct run {
 	const struct fetch_opts	*o;
+	struct bytes		*fields;	/* o's; fewer elsewhere */
 	struct amber		*a;
 	struct progress		*line;
 	struct fetch_wait	 wait;
@@ -166,6 +168,40 @@ resolve(struct bytes *url, const char *location, struct err *e)
 	return bytes_terminate(url, e);
 }
 
+/* A NUL-terminated URL's host and port; "" if it is none. */
+static void
+authority_of(const struct bytes *url, char out[URL_AUTHORITY_MAX])
+{
+	struct url u;
+
+	out[0] = '\0';
+	if (url_parse(&u, (const char *)url->p, url->len, NULL) == 0)
+		memcpy(out, u.authority, sizeof(u.authority));
+}
+
+static bool
+is_credential(const char *line)
+{
+	return strncasecmp(line, "Authorization:", 14) == 0 ||
+	    strncasecmp(line, "Cookie:", 7) == 0;
+}
+
+/* What was meant for one host is nothing to another; as curl does. */
+static void
+drop_credentials(struct bytes *fields)
+{
+	char *to = (char *)fields->p, *at = to, *end;
+
+	for (; *at != '\0'; at = end) {
+		end = strstr(at, "\r\n") + 2;
+		if (is_credential(at))
+			continue;
+		memmove(to, at, (size_t)(end - at));
+		to += end - at;
+	}
+	bytes_truncate(fields, (size_t)(to - (char *)fields->p));
+}
+
 /* RFC 9110 section 15.4: what a redirect makes of the method. */
 static void
 redirect_method(struct amber_request *q, unsigned status)
@@ -269,12 +305,18 @@ request(struct run *u, const struct amber_request *q,
 /* ---- the whole ---- */
 
 static int
-follow(struct bytes *url, struct amber_request *q, char *location,
-    unsigned status, struct err *e)
+follow(const struct run *u, struct bytes *url, struct amber_request *q,
+    char *location, unsigned status, struct err *e)
 {
+	char was[URL_AUTHORITY_MAX], is[URL_AUTHORITY_MAX];
+
 	redirect_method(q, status);
+	authority_of(url, was);
 	if (resolve(url, location, e) != 0)
 		return EXIT_URL;
+	authority_of(url, is);
+	if (strcmp(was, is) != 0)
+		drop_credentials(u->fields);
 	q->url = (const char *)url->p;
 	return EXIT_OK;
 }
@@ -304,7 +346,7 @@ fetch(struct run *u, struct bytes *url, struct err *e)
 			status = give_out(u, r, e);
 			break;
 		}
-		status = follow(url, &q, location, r->status, e);
+		status = follow(u, url, &q, location, r->status, e);
 		free(location);
 		amber_answer_free(&r);
 		if (status == EXIT_OK && ++hops > REDIRECTS_MAX) {
@@ -325,7 +367,7 @@ static int
 run(struct fetch_opts *o, struct progress *line, struct err *e)
 {
 	struct bytes token = BYTES_INIT(0), url = BYTES_INIT(URL_MAX);
-	struct run u = { .o = o, .line = line,
+	struct run u = { .o = o, .fields = &o->fields, .line = line,
 		.start_ms = clock_mono_ms(clock_system()) };
 	int status = EXIT_USAGE;
 

@@ -100,6 +100,17 @@ play_size(const struct origin_request *rq, uint64_t n, bool chunked)
 }
 
 static enum origin_then
+play_redirect_to(const struct origin_request *rq)
+{
+	const char *to = strchr(rq->path, '?');
+
+	return say(rq, "HTTP/1.1 302 Found\r\nLocation: ") &&
+		say(rq, to == NULL ? "/ok" : to + 1) &&
+		say(rq, "\r\nContent-Length: 0\r\n\r\n") ?
+	    ORIGIN_KEEP : ORIGIN_CUT;
+}
+
+static enum origin_then
 play_echo(const struct origin_request *rq)
 {
 	char head[128];
@@ -343,6 +354,8 @@ static const struct row rows[] = {
 	{ { "redirect", "302 elsewhere" },
 	    "HTTP/1.1 302 Found\r\nLocation: https://other.example/\r\n"
 	    "Content-Length: 0\r\n\r\n", ORIGIN_KEEP, NULL },
+	{ { "redirect-to", "302 to the URL behind the ?" }, NULL, 0,
+	    play_redirect_to },
 	{ { "cookies", "Set-Cookie twice, Amber-* and Proxy-Authenticate" },
 	    OK "Set-Cookie: session=s3cr3t\r\nSet-Cookie: b=t0psecret\r\n"
 	    "Amber-Record: 99\r\nProxy-Authenticate: Basic\r\n"

@@ -213,6 +213,21 @@ def test_redirect(k):
     assert records[1] == records[0] + 2, records
 
 
+def test_redirected_credentials(k):
+    """What was for one host is not told to another (port or name)."""
+    lines = ("-H", "authorization: Basic c2VjcmV0", "-H", "X-One: 1",
+             "-H", "Cookie: a=secret", "-H", "X-Cookie: 2")
+    for to, is_same in ((k.url("/echo"), True), ("/echo", True),
+                        (k.url("/echo", host="127.0.0.1"), False),
+                        (k.url("/redirect-to?" + k.url("/echo"),
+                               host="127.0.0.1"), False)):
+        got = k.fetch("-L", *lines, k.url("/redirect-to?" + to)).stdout
+        assert "X-One: 1\r\nX-Cookie: 2" in got.replace(
+            "Cookie: a=secret\r\nX-C", "X-C"), got
+        assert ("authorization: Basic c2VjcmV0" in got) == is_same, got
+        assert ("\r\nCookie: a=secret\r\n" in got) == is_same, got
+
+
 def test_metrics(k):
     """One histogram for each stage, and all that were fetched in them."""
     text = k.get(k.metrics, "/metrics")
@@ -339,7 +354,7 @@ def token_line(k):
 def main():
     run("", [test_output, test_verbose, test_statuses, test_other_relay,
              test_terminal, test_ping, test_example, test_redirect,
-             test_metrics])
+             test_redirected_credentials, test_metrics])
     run("permits = 1\n", [test_retry])
     run("", [test_reload])
     run("token_file = tokens\n", [test_tokens], prepare=token_line)
