@@ -7,6 +7,7 @@
 
 #include "archive/archive.h"
 #include "archive/epoch.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/identity.h"
@@ -22,7 +23,12 @@ enum { KEPT = SERVICE_EPOCHS };
 struct one {
 	struct relay_epochs	*owner;
 	bool			 is_used, is_published;
+	bool			 is_pending;	/* the archive has it */
+	uint64_t		 lease_ms;
 	struct epoch		 epoch;
+	/* Until it is published. */
+	struct bytes		 cose;
+	struct secret		*key;
 };
 
 struct relay_epochs {
@@ -37,10 +43,24 @@ struct relay_epochs {
 };
 
 static void
+one_clear(struct one *o)
+{
+	bytes_free(&o->cose);
+	secret_free(&o->key);
+	memset(o, 0, sizeof(*o));
+}
+
+static void
 one_forget(struct one *o)
 {
 	archive_forget(o->owner->s->archive, o->epoch.number);
-	memset(o, 0, sizeof(*o));
+	one_clear(o);
+}
+
+static int64_t
+lease_end_ms(const struct one *o)
+{
+	return o->epoch.not_after * 1000 + (int64_t)o->lease_ms;
 }
 
 /* The next moment at which something changes, in wall milliseconds. */
@@ -54,7 +74,7 @@ next_change(const struct relay_epochs *ep, int64_t now)
 		if (!o->is_used)
 			continue;
 		end = o->epoch.not_after * 1000;
-		lease = end + (int64_t)ep->lease_ms;
+		lease = lease_end_ms(o);
 		if (end > now && end < next)
 			next = end;
 		else if (end <= now && lease < next)
@@ -144,33 +164,78 @@ announce(struct relay_epochs *ep, const struct one *o)
 	ep->s->epoch = o == NULL ? 0 : o->epoch.number;
 }
 
-static void
-settle(struct relay_epochs *ep)
+static void relay_epochs_on_published(const struct archive_done *d, void *arg);
+
+static int
+publish(struct one *o, struct err *e)
 {
-	int64_t now = clock_wall_ms(ep->s->clock);
+	struct archive_cb cb = { relay_epochs_on_published, o };
+	int r;
+
+	r = archive_publish(o->owner->s->archive, o->cose.p, o->cose.len,
+	    o->key, &cb, e);
+	o->is_pending = r == 0;
+	return r;
+}
+
+/* Those that the disk had no room for. */
+static bool
+publish_waiting(struct relay_epochs *ep)
+{
+	struct err e = ERR_INIT;
+	bool is_waiting = false;
+	struct one *o;
+
+	for (o = ep->at; o < ep->at + KEPT; o++) {
+		if (!o->is_used || o->is_published || o->is_pending)
+			continue;
+		is_waiting = true;
+		if (archive_has_room(ep->s->archive) && publish(o, &e) != 0)
+			log_warn_err(&e, "epoch %llu",
+			    (unsigned long long)o->epoch.number);
+	}
+	return is_waiting;
+}
+
+static void
+forget_old(struct relay_epochs *ep, int64_t now)
+{
 	struct one *o;
 
 	for (o = ep->at; o < ep->at + KEPT; o++)
-		if (o->is_used &&
-		    o->epoch.not_after * 1000 + (int64_t)ep->lease_ms <= now) {
+		if (o->is_used && !o->is_pending && lease_end_ms(o) <= now) {
 			log_info("epoch %llu: the lease is over, the key "
 				 "goes",
 			    (unsigned long long)o->epoch.number);
 			one_forget(o);
 		}
+}
+
+static enum admission_refusal
+closed_by(const struct relay_epochs *ep, bool is_waiting)
+{
+	if (ep->is_draining)
+		return ADMISSION_DRAINING;
+	if (ep->info.state == RELAY_EPOCH_READY)
+		return archive_has_room(ep->s->archive) ? ADMISSION_OK :
+							  ADMISSION_STORAGE;
+	if (is_waiting)
+		return ADMISSION_STORAGE;
+	return ep->info.state == RELAY_EPOCH_WARMING ? ADMISSION_WARMING :
+						       ADMISSION_EXPIRED;
+}
+
+static void
+settle(struct relay_epochs *ep)
+{
+	int64_t now = clock_wall_ms(ep->s->clock);
+	bool is_waiting;
+
+	forget_old(ep, now);
+	is_waiting = publish_waiting(ep);
 	announce(ep, serving(ep, now));
 	list(ep, now);
-	if (ep->is_draining)
-		admission_set_closed(ep->s->admission, ADMISSION_DRAINING);
-	else if (ep->info.state == RELAY_EPOCH_READY)
-		admission_set_closed(ep->s->admission,
-		    archive_has_room(ep->s->archive) ? ADMISSION_OK :
-						       ADMISSION_STORAGE);
-	else
-		admission_set_closed(ep->s->admission,
-		    ep->info.state == RELAY_EPOCH_WARMING ?
-			ADMISSION_WARMING :
-			ADMISSION_EXPIRED);
+	admission_set_closed(ep->s->admission, closed_by(ep, is_waiting));
 	set_timer(ep, now);
 }
 
@@ -189,13 +254,18 @@ relay_epochs_on_published(const struct archive_done *d, void *arg)
 	struct relay_epochs *ep = o->owner;
 	uint64_t number = o->epoch.number;
 
+	o->is_pending = false;
 	if (d->status != 0) {
 		log_err(d->err, "epoch %llu is not published",
 		    (unsigned long long)number);
-		one_forget(o);
+		if (!d->is_full)
+			one_forget(o);
+		settle(ep);
 		return;
 	}
 	o->is_published = true;
+	secret_free(&o->key);
+	bytes_free(&o->cose);
 	settle(ep);
 	ep->on_published(number, ep->arg);
 }
@@ -218,23 +288,24 @@ relay_epochs_add(struct relay_epochs *ep, const struct message_epoch *m,
     struct err *e)
 {
 	struct one *o = place_for(ep, m->number);
-	struct archive_cb cb = { relay_epochs_on_published, o };
-	struct secret *key = NULL;
 	int r;
 
 	if (o == NULL)
 		return err_set(e, ERR_PHASE, "epoch %llu is one too many",
 		    (unsigned long long)m->number);
+	bytes_init(&o->cose, m->cose.n);
 	if ((r = epoch_open(&o->epoch, m->cose.p, m->cose.n, ep->s->vkey,
 		 e)) != 0 ||
-	    (r = secret_copy(&key, m->key.p, m->key.n, e)) != 0)
-		return r;
+	    (r = bytes_append(&o->cose, m->cose.p, m->cose.n, e)) != 0 ||
+	    (r = secret_copy(&o->key, m->key.p, m->key.n, e)) != 0)
+		goto out;
 	o->owner = ep;
 	o->is_used = true;
-	if ((r = archive_publish(ep->s->archive, m->cose.p, m->cose.n, key,
-		 &cb, e)) != 0)
-		memset(o, 0, sizeof(*o));
-	secret_free(&key);
+	o->lease_ms = ep->lease_ms;
+	r = publish(o, e);
+out:
+	if (r != 0)
+		one_clear(o);
 	return r;
 }
 
@@ -263,11 +334,27 @@ relay_epochs_new(struct relay_epochs **out, struct service *s,
 void
 relay_epochs_free(struct relay_epochs **ep)
 {
+	struct one *o;
+
 	if (*ep == NULL)
 		return;
+	for (o = (*ep)->at; o < (*ep)->at + KEPT; o++)
+		one_clear(o);
 	event_free((*ep)->timer);
 	free(*ep);
 	*ep = NULL;
+}
+
+void
+relay_epochs_set_lease(struct relay_epochs *ep, uint64_t lease_ms)
+{
+	struct one *o;
+
+	ep->lease_ms = lease_ms;
+	for (o = ep->at; o < ep->at + KEPT; o++)
+		if (o->lease_ms < lease_ms)
+			o->lease_ms = lease_ms;
+	settle(ep);
 }
 
 void

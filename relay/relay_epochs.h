@@ -39,7 +39,11 @@ int	relay_epochs_new(struct relay_epochs **out, struct service *s,
 	uint64_t lease_ms, void (*on_published)(uint64_t number, void *arg),
 	void *arg, struct err *e);
 void	relay_epochs_free(struct relay_epochs **ep);
-/* ERR_* of archive_publish(): a manifest or key that does not fit. */
+/* An epoch that is there already keeps its lease if that is longer: requests
+ * were admitted under it. */
+void	relay_epochs_set_lease(struct relay_epochs *ep, uint64_t lease_ms);
+/* ERR_* of archive_publish(): a manifest or key that does not fit.  When the
+ * disk is full it is published as soon as there is room. */
 int	relay_epochs_add(struct relay_epochs *ep,
 	const struct message_epoch *m, struct err *e);
 /* While it is on, new requests are refused whatever the epoch's state. */

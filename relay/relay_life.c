@@ -140,6 +140,8 @@ reload(struct relay_life *l, struct config *fresh, struct token_file **tokens,
 	relay_setup_upstream(&ul, l->config);
 	upstream_set_policy(l->s.upstream, policy);
 	upstream_set_limits(l->s.upstream, &ul);
+	relay_epochs_set_lease(l->epochs,
+	    l->config->fetch_ms + l->config->publish_ms);
 	relay_setup_exchange(&xl, l->config);
 	exchange_server_set_limits(l->outer, &xl);
 	relay_setup_direct(&dl, l->config);
