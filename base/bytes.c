@@ -2,11 +2,14 @@
  * bytes.c - the capped buffer.  realloc is not used: it would leave old
  * content behind in freed memory.
  */
+#include <sys/mman.h>
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -26,7 +29,7 @@ bytes_free(struct bytes *b)
 	size_t cap = b->cap;
 
 	if (b->p != NULL) {
-		sodium_memzero(b->p, b->size);
+		sodium_memzero(b->p + b->gone, b->size - b->gone);
 		free(b->p);
 	}
 	bytes_init(b, cap);
@@ -176,6 +179,22 @@ bytes_truncate(struct bytes *b, size_t n)
 	if (b->p != NULL)
 		sodium_memzero(b->p + n, b->len - n);
 	b->len = n;
+}
+
+void
+bytes_release(struct bytes *b, size_t n)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uint8_t *at = b->p + b->gone;
+	const uintptr_t from = ((uintptr_t)at + page - 1) / page * page;
+	const uintptr_t to = ((uintptr_t)b->p + n) / page * page;
+
+	assert(n <= b->len);
+	if (to <= from)
+		return;
+	sodium_memzero(at, from - (uintptr_t)at);
+	if (madvise((void *)from, to - from, MADV_DONTNEED) == 0)
+		b->gone = to - (uintptr_t)b->p;
 }
 
 uint8_t *

@@ -19,9 +19,10 @@ struct bytes {
 	size_t	 len;		/* bytes in use */
 	size_t	 size;		/* bytes allocated, <= cap + 1 */
 	size_t	 cap;		/* bytes, the most it may hold */
+	size_t	 gone;		/* of the front, by bytes_release() */
 };
 
-#define BYTES_INIT(cap_)	{ NULL, 0, 0, (cap_) }
+#define BYTES_INIT(cap_)	{ NULL, 0, 0, (cap_), 0 }
 
 void	bytes_init(struct bytes *b, size_t cap);
 /* Wipes and frees; b is then empty with the same cap and may be used again. */
@@ -47,6 +48,11 @@ int	bytes_terminate(struct bytes *b, struct err *e);
 /* Drop n bytes from the front (the rest moves down) or keep the first n. */
 void	bytes_consume(struct bytes *b, size_t n);
 void	bytes_truncate(struct bytes *b, size_t n);
+
+/* The first n bytes are not needed any more: the whole pages in them go back
+ * to the system now, and what was in them with them.  From then on they may
+ * not be touched, and only this and bytes_free() may be called. */
+void	bytes_release(struct bytes *b, size_t n);
 
 /* Hand the memory over: *len bytes that the caller wipes and frees with
  * free(3); NULL when empty. */

@@ -16,7 +16,11 @@
 #include "relay/fetch_private.h"
 #include "relay/token_file.h"
 
-enum { ANSWER_HEAD_MAX = 160 << 10, TEXT_MAX = 512 };
+enum {
+	ANSWER_HEAD_MAX = 160 << 10,
+	TEXT_MAX = 512,
+	RELEASE_STEP = 256 << 10,	/* bytes of memory given back at once */
+};
 
 static void
 fetch_destroy(struct fetch *f)
@@ -486,8 +490,18 @@ void
 fetch_sent(struct fetch *f, size_t n)
 {
 	uint64_t held = f->permit.owner == NULL ? 0 : f->permit.bytes;
+	size_t step;
 
-	/* The head and our own texts are not part of what is held. */
-	if (!f->permit.has_permit && held > 0)
-		admission_give(&f->permit, n < held ? n : held);
+	/* With a text of our own what is held goes when the fetch does. */
+	if (f->res == NULL || f->answer.body != f->res->body.p ||
+	    f->permit.has_permit)
+		return;
+	f->sent += n;
+	step = (f->sent - f->released) / RELEASE_STEP * RELEASE_STEP;
+	if (step == 0)
+		return;
+	f->released += step;
+	bytes_release(&f->res->body, f->released);
+	if (held > 0)
+		admission_give(&f->permit, step < held ? step : held);
 }

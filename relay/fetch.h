@@ -50,7 +50,8 @@ struct fetch_answer {
 int	fetch_start(struct fetch **out, struct service *s,
 	const struct fetch_request *rq, void (*on_answer)(struct fetch *f,
 	const struct fetch_answer *a, void *arg), void *arg, struct err *e);
-/* n bytes more of the answer are on their way: their memory is free. */
+/* n bytes more of the answer's body are on their way, and not read again:
+ * their memory goes back, in steps, and their share of the budget with it. */
 void	fetch_sent(struct fetch *f, size_t n);
 /* No callback any more; sets *fp to NULL, which it may be. */
 void	fetch_free(struct fetch **fp);

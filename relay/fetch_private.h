@@ -40,6 +40,7 @@ struct fetch {
 	/* The answer. */
 	struct bytes		 head, text;
 	struct fetch_answer	 answer;
+	size_t			 sent, released;	/* of the body */
 	bool			 close;
 	bool			 has_answered;
 	bool			 has_owner;	/* false: freed by it */

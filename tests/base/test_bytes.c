@@ -2,8 +2,11 @@
  * test_bytes.c - the capped buffer: its cap at the limit and one past it,
  * how it grows, and that every block it gives back was wiped.
  */
+#include <sys/mman.h>
+
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #include "base/bytes.h"
@@ -257,6 +260,39 @@ test_steal(void **state)
 	bytes_free(&b);
 }
 
+/* Whole pages go, what lies beyond stays; any number of times. */
+static void
+test_release(void **state)
+{
+	static const size_t steps[] = { 0, 1, 5000, 300000, 300001, 600000,
+		1 << 20 };
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct bytes b = BYTES_INIT(1 << 20);
+	unsigned char in[300];
+	size_t i, j, n;
+
+	(void)state;
+	for (i = 0; i < 1 << 20; i++)
+		assert_int_equal(bytes_append_byte(&b, (uint8_t)(i * 7 + 1),
+		    NULL), 0);
+	for (i = 0; i < TEST_COUNT(steps); i++) {
+		bytes_release(&b, steps[i]);
+		for (j = steps[i]; j < b.len; j++)
+			if (b.p[j] != (uint8_t)(j * 7 + 1))
+				fail_msg("byte %zu after %zu", j, steps[i]);
+		/* But for the pages at both ends. */
+		n = steps[i] / page;
+		assert_int_equal(mincore((void *)((uintptr_t)b.p / page *
+		    page), n * page, in), 0);
+		for (j = 1; j < n; j++)
+			assert_int_equal(in[j] & 1, 0);
+	}
+	assert_int_equal(b.len, 1 << 20);
+	bytes_free(&b);
+	assert_null(b.p);
+	assert_int_equal(b.gone, 0);
+}
+
 /* Each allocation of a use may fail: told, and nothing lost or leaked. */
 static void
 test_no_memory(void **state)
@@ -304,6 +340,7 @@ main(void)
 		cmocka_unit_test(test_printf),
 		cmocka_unit_test(test_terminate),
 		cmocka_unit_test(test_steal),
+		cmocka_unit_test(test_release),
 		cmocka_unit_test(test_no_memory),
 	};
 

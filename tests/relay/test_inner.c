@@ -3,6 +3,8 @@
  * through admission, policy, a real origin and an archive, and back as an
  * answer whose receipt verifies.
  */
+#include <sys/mman.h>
+
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
@@ -454,6 +456,60 @@ test_large(void **state)
 	relay_world_close(&w);
 }
 
+/* Bytes of p's answer's body that are in memory. */
+static size_t
+resident(const struct peer *p)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const struct fetch_answer *a = &p->inner->answer;
+	uintptr_t from = (uintptr_t)a->body / page * page, end;
+	unsigned char in[(12 << 20) / 4096];
+	size_t i, n = 0;
+
+	end = (uintptr_t)a->body + a->body_len;
+	assert_true((end - from) / page < sizeof(in));
+	assert_int_equal(mincore((void *)from, end - from, in), 0);
+	for (i = 0; i < (end - from + page - 1) / page; i++)
+		n += in[i] & 1U ? page : 0;
+	return n;
+}
+
+/* What is sent is not held any longer: neither counted nor in memory. */
+static void
+test_release(void **state)
+{
+	const size_t most = 9 << 20, size = 10 << 20, step = 512 << 10;
+	struct admission_counts c;
+	struct relay_world w;
+	struct peer p;
+	uint8_t buf[8192];
+	size_t got = 0, n;
+	bool end;
+
+	(void)state;
+	relay_world_open(&w, "");
+	peer_open(&p, &w);
+	peer_send(&p, request(&w, "GET", "/limit", ""),
+	    strlen(request(&w, "GET", "/limit", "")));
+	while (p.inner->state != INNER_ANSWER)
+		event_base_loop(w.rig.base, EVLOOP_ONCE);
+	admission_counts(w.s.admission, &c);
+	assert_true(c.response_bytes >= size);
+	assert_true(resident(&p) >= size);
+	while (got < most) {
+		n = inner_read(p.inner, buf, sizeof(buf), &end);
+		assert_true(n > 0);
+		got += n;
+	}
+	admission_counts(w.s.admission, &c);
+	assert_true(c.response_bytes < size - most + step);
+	assert_true(resident(&p) < size - most + step);
+	peer_close(&p);
+	admission_counts(w.s.admission, &c);
+	assert_int_equal(c.response_bytes, 0);
+	relay_world_close(&w);
+}
+
 static void
 test_tokens(void **state)
 {
@@ -728,6 +784,7 @@ main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_answer_head),
 		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_release),
 		cmocka_unit_test(test_stages),
 		cmocka_unit_test(test_about),
 		cmocka_unit_test(test_tokens),
