@@ -1,7 +1,8 @@
 /*
  * generate_main.c - `amber-timelock generate`, alone or as amberd's child:
  * engine, measurement, projection, the generator, and what becomes of its
- * result.  Nothing is written, signed or sent before all is computed.
+ * result.  Nothing is written, signed or sent before all is computed, but
+ * the room for it is taken at the start.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -13,7 +14,6 @@
 #include "base/clock.h"
 #include "base/confine.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/units.h"
@@ -24,6 +24,7 @@
 #include "timelock/hasher.h"
 #include "timelock/machine.h"
 #include "timelock/projection.h"
+#include "timelock/reserved_file.h"
 #include "timelock/timelock_cli.h"
 
 enum {
@@ -35,6 +36,7 @@ struct generate {
 	struct generate_opts	 o;
 	struct generate_tell	 tell;
 	struct identity		*id;		/* alone */
+	struct reserved_file	*out, *key_out;	/* alone; or NULL */
 	struct generator_opts	 g;
 	struct engine		*en;
 	struct hasher_source	 src;
@@ -83,6 +85,20 @@ open_alone(struct generate *s, struct err *e)
 		return r;
 	s->o.origin = identity_vkey(s->id)->name;
 	return 0;
+}
+
+static int
+reserve(struct generate *s, struct err *e)
+{
+	int r;
+
+	if ((r = reserved_file_new(&s->out, s->o.out,
+	    manifest_file_max(&s->g.params), e)) != 0)
+		err_ctx(e, "manifest %s", s->o.out);
+	else if (s->o.key_out != NULL && (r = reserved_file_new(&s->key_out,
+	    s->o.key_out, TIMELOCK_CLI_KEY_TEXT, e)) != 0)
+		err_ctx(e, "key file %s", s->o.key_out);
+	return r;
 }
 
 /* Nothing of the supervisor's but its socket. */
@@ -234,6 +250,20 @@ project(struct generate *s, struct err *e)
 
 /* ---- after ---- */
 
+static int
+write_key(struct generate *s, struct err *e)
+{
+	char text[TIMELOCK_CLI_KEY_TEXT];
+	int r;
+
+	timelock_cli_key_text(s->key->p, text);
+	if ((r = reserved_file_put(s->key_out, text, sizeof(text), 0600,
+	    e)) != 0)
+		err_ctx(e, "key file %s", s->o.key_out);
+	WIPE(text);
+	return r;
+}
+
 /* The key first: a manifest whose key was to be kept and is not would be
  * noticed too late. */
 static int
@@ -241,14 +271,18 @@ write_files(struct generate *s, const struct bytes *file, struct err *e)
 {
 	int r;
 
-	if (s->o.key_out != NULL && (r = timelock_cli_write_key(s->o.key_out,
-	    s->key->p, false, e)) != 0)
-		return r;
-	if ((r = io_create_file(s->o.out, file->p, file->len, 0644, e)) != 0) {
+	if (s->key_out != NULL && (r = write_key(s, e)) != 0)
+		goto out;
+	if ((r = reserved_file_put(s->out, file->p, file->len, 0644,
+	    e)) != 0) {
 		err_ctx(e, "manifest %s", s->o.out);
-		if (s->o.key_out != NULL)
+		if (s->key_out != NULL)
 			(void)unlink(s->o.key_out);
 	}
+out:
+	if (r != 0)
+		err_ctx(e, "the puzzle was made but could not be written, "
+		    "and is lost: mend the cause and generate it anew");
 	return r;
 }
 
@@ -281,7 +315,8 @@ run(struct generate *s, struct err *e)
 	fill_generator(s);
 	if ((r = generator_check(&s->g, e)) != 0 ||
 	    (r = engine_memory_fits(s->o.mode, s->o.workers, e)) != 0 ||
-	    (r = fill_params(s, e)) != 0)
+	    (r = fill_params(s, e)) != 0 ||
+	    (s->o.fd < 0 && (r = reserve(s, e)) != 0))
 		return r;
 	protect();
 	warn_of_swap(s);
@@ -322,6 +357,8 @@ generate_main(int argc, char **argv)
 	generate_tell_end(&s.tell);
 	if (r != 0 && s.o.fd >= 0)
 		generate_tell_send_failed(&s.tell, &e);
+	reserved_file_free(&s.key_out);
+	reserved_file_free(&s.out);
 	identity_free(&s.id);
 	manifest_free(&s.m);
 	secret_free(&s.key);

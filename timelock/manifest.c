@@ -74,6 +74,22 @@ manifest_check_params(const struct manifest_params *p, struct err *e)
 	return 0;
 }
 
+enum {
+	/* Signature, heads, and all keys but the arrays 12 and 14. */
+	REST_MAX = 1024,
+	WRAP_HEAD = 2,		/* of a byte string of 48 */
+	TAGS_HEAD = 5,		/* of a segment's tags */
+};
+
+size_t
+manifest_file_max(const struct manifest_params *p)
+{
+	const uint64_t tags = chain_milestones(p->steps, p->interval);
+
+	return REST_MAX + p->segments * (size_t)(WRAP_HEAD + WRAP_LEN +
+	    TAGS_HEAD + tags * CHAIN_TAG_LEN);
+}
+
 static int
 make_salt(struct manifest *m, struct err *e)
 {

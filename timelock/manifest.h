@@ -74,6 +74,9 @@ int	manifest_algorithm_parse(const char *p, size_t n,
 
 /* ERR_FORMAT names the first limit that p breaks. */
 int	manifest_check_params(const struct manifest_params *p, struct err *e);
+/* The most bytes that a signed file of such a manifest can have; p holds its
+ * limits. */
+size_t	manifest_file_max(const struct manifest_params *p);
 /* An empty one to be filled: arrays of zeros.  0, ERR_FORMAT, ERR_NOMEM. */
 int	manifest_new(struct manifest **out, const struct manifest_params *p,
 	struct err *e);

@@ -319,7 +319,7 @@ solve(struct solve *s, struct journal *j, const struct journal_found *found,
 	src.retire(src.arg, &h);
 	progress_clear(&s->line);
 	if (r == 0 && (r = timelock_cli_write_key(s->key_out, res.key->p,
-	    true, e)) == 0)
+	    e)) == 0)
 		r = put_result(s, &res, e);
 out:
 	secret_free(&res.key);

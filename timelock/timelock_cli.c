@@ -157,17 +157,25 @@ timelock_cli_must_differ(const char *a, const char *what_a, const char *b,
 	    what_b, a);
 }
 
-int
-timelock_cli_write_key(const char *path, const uint8_t key[32], bool replace,
-    struct err *e)
+void
+timelock_cli_key_text(const uint8_t key[32], char out[TIMELOCK_CLI_KEY_TEXT])
 {
-	char text[2 * 32 + 2];
+	char hex[2 * 32 + 1];
+
+	(void)sodium_bin2hex(hex, sizeof(hex), key, 32);
+	memcpy(out, hex, TIMELOCK_CLI_KEY_TEXT - 1);
+	out[TIMELOCK_CLI_KEY_TEXT - 1] = '\n';
+	WIPE(hex);
+}
+
+int
+timelock_cli_write_key(const char *path, const uint8_t key[32], struct err *e)
+{
+	char text[TIMELOCK_CLI_KEY_TEXT];
 	int r;
 
-	(void)sodium_bin2hex(text, sizeof(text), key, 32);
-	text[64] = '\n';
-	r = replace ? io_replace_file(path, text, 65, 0600, e) :
-	    io_create_file(path, text, 65, 0600, e);
+	timelock_cli_key_text(key, text);
+	r = io_replace_file(path, text, sizeof(text), 0600, e);
 	WIPE(text);
 	if (r != 0)
 		err_ctx(e, "key file %s", path);

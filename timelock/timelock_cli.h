@@ -49,9 +49,14 @@ const char *timelock_cli_mode_name(enum engine_mode m);
 /* A manifest's algorithm as the engine's. */
 enum engine_algorithm timelock_cli_algorithm(enum manifest_algorithm a);
 
-/* 64 hex digits and a newline, 0600, durable; ERR_EXIST if not replace. */
+/* What a key's file holds: 64 hex digits and a newline, no NUL.  The caller
+ * wipes it. */
+enum { TIMELOCK_CLI_KEY_TEXT = 2 * 32 + 1 };
+void	timelock_cli_key_text(const uint8_t key[32],
+	char out[TIMELOCK_CLI_KEY_TEXT]);
+/* That file, 0600, durable; an older one is replaced. */
 int	timelock_cli_write_key(const char *path, const uint8_t key[32],
-	bool replace, struct err *e);
+	struct err *e);
 /* To be asked before long work that writes the file at its end.  ERR_EXIST
  * when something has that name already; see io_check_place() for a folder
  * that is not there or takes no files. */

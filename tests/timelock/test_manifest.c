@@ -423,6 +423,8 @@ test_limits(void **state)
 			assert_int_equal(manifest_set_times(m, 1,
 			    MANIFEST_TIME_MAX, &e), 0);
 			assert_int_equal(manifest_sign(m, id, &file, &e), 0);
+			assert_in_range(manifest_file_max(&limits[i].p),
+			    file.len, file.len + 1024 + 3 * m->params.segments);
 			assert_int_equal(manifest_open(&back, file.p, file.len,
 			    identity_vkey(id), &e), 0);
 			assert_same(m, back);
