@@ -143,10 +143,26 @@ entry_is_possible(const struct manifest *m, const struct journal_found *f,
 	return false;
 }
 
+/* A start is of our own opening, so it may be wrong; it is in doubt together
+ * with what was computed from it. */
 static void
-take_entry(struct journal_found *f, const struct journal_entry *en)
+take_doubt(struct journal_found *f, const struct journal_entry *en,
+    uint64_t off)
+{
+	if (en->kind == JOURNAL_VERIFIED)
+		f->doubt = 0;
+	else if (en->kind == JOURNAL_START ||
+	    (en->kind == JOURNAL_REPEATED && (f->doubt == 0 ||
+	    en->segment != f->base.segment)))
+		f->doubt = off;
+}
+
+static void
+take_entry(struct journal_found *f, const struct journal_entry *en,
+    uint64_t off)
 {
 	f->entries++;
+	take_doubt(f, en, off);
 	f->has_last = en->kind == JOURNAL_PROGRESS;
 	if (f->has_last) {
 		f->last = *en;
@@ -210,7 +226,7 @@ journal_scan(const uint8_t *p, uint64_t n, const struct manifest *m,
 		memcpy(en.state, b + 16, sizeof(en.state));
 		if (!entry_is_possible(m, found, &en))
 			break;
-		take_entry(found, &en);
+		take_entry(found, &en, *good);
 	}
 	found->cut = n - *good;
 	WIPE(en);
@@ -220,25 +236,45 @@ journal_scan(const uint8_t *p, uint64_t n, const struct manifest *m,
 /* ---- opening ---- */
 
 static int
-read_and_cut(struct journal *j, const struct manifest *m,
-    struct journal_found *found, struct err *e)
+read_all(const struct journal *j, struct bytes *all, struct err *e)
 {
-	uint8_t header[JOURNAL_HEADER_LEN], *at = NULL;
-	struct bytes all = BYTES_INIT(FILE_MAX);
+	uint8_t *at = NULL;
 	struct stat st;
-	uint64_t good = 0;
 	int r;
 
 	if (fstat(j->fd, &st) == -1)
 		return err_sys(e, "stat");
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_ARG, "not an ordinary file");
-	if (st.st_size > 0 && ((r = bytes_reserve(&all, (size_t)st.st_size,
+	if (st.st_size > 0 && ((r = bytes_reserve(all, (size_t)st.st_size,
 	    &at, e)) != 0 || (r = io_pread_full(j->fd, at,
 	    (size_t)st.st_size, 0, e)) != 0))
-		goto out;
-	bytes_added(&all, (size_t)st.st_size);
-	if ((r = journal_scan(all.p, all.len, m, found, &good, e)) != 0)
+		return r;
+	bytes_added(all, (size_t)st.st_size);
+	return 0;
+}
+
+/* The file is what was found, and good bytes long. */
+static void
+adopt(struct journal *j, const struct journal_found *found, uint64_t good)
+{
+	j->end = j->base_end = good;
+	j->has_base = found->has_base;
+	j->base = found->base;
+	j->synced = good;
+}
+
+static int
+read_and_cut(struct journal *j, const struct manifest *m,
+    struct journal_found *found, struct err *e)
+{
+	struct bytes all = BYTES_INIT(FILE_MAX);
+	uint8_t header[JOURNAL_HEADER_LEN];
+	uint64_t good = 0;
+	int r;
+
+	if ((r = read_all(j, &all, e)) != 0 ||
+	    (r = journal_scan(all.p, all.len, m, found, &good, e)) != 0)
 		goto out;
 	/* Not before it is known to be ours. */
 	if (fchmod(j->fd, 0600) == -1) {
@@ -256,10 +292,7 @@ read_and_cut(struct journal *j, const struct manifest *m,
 			goto out;
 		good = JOURNAL_HEADER_LEN;
 	}
-	j->end = j->base_end = good;
-	j->has_base = found->has_base;
-	j->base = found->base;
-	j->synced = good;
+	adopt(j, found, good);
 	if (found->cut > 0 || found->is_new)
 		r = journal_sync(j, e);
 out:
@@ -381,6 +414,33 @@ journal_sync(struct journal *j, struct err *e)
 	}
 	j->synced = j->end;
 	return 0;
+}
+
+int
+journal_back(struct journal *j, const struct manifest *m,
+    struct journal_found *found, struct err *e)
+{
+	struct bytes all = BYTES_INIT(FILE_MAX);
+	uint64_t good = 0;
+	int r;
+
+	if ((r = read_all(j, &all, e)) != 0 ||
+	    (r = journal_scan(all.p, all.len, m, found, &good, e)) != 0)
+		goto out;
+	/* It need not be there: writing what is in doubt may have failed. */
+	if (found->doubt == 0)
+		goto out;
+	if (ftruncate(j->fd, (off_t)found->doubt) == -1) {
+		r = err_sys(e, "take the journal back");
+		goto out;
+	}
+	r = journal_scan(all.p, found->doubt, m, found, &good, e);
+	assert(r == 0);			/* it was part of the same bytes */
+	adopt(j, found, good);
+	r = journal_sync(j, e);
+out:
+	bytes_free(&all);
+	return r;
 }
 
 bool

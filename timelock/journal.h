@@ -66,6 +66,10 @@ struct journal_found {
 	struct journal_entry base, last;
 	uint64_t	entries;	/* good ones */
 	uint64_t	cut;		/* bytes cut off behind them */
+	/* Where the states begin that no tag vouches for, up to the end: a
+	 * segment's start, or the first REPEATED behind what was verified.
+	 * 0: the newest base is VERIFIED, or there is none. */
+	uint64_t	doubt;
 };
 
 /* m is the puzzle (its id set), and the limits of positions.  The tags of
@@ -79,6 +83,10 @@ void	journal_close(struct journal **jp);
 int	journal_append(struct journal *j, const struct journal_entry *en,
 	struct err *e);
 int	journal_sync(struct journal *j, struct err *e);
+/* Takes back what is in doubt, for it to be computed again; found is what is
+ * left.  Synced when it returns 0. */
+int	journal_back(struct journal *j, const struct manifest *m,
+	struct journal_found *found, struct err *e);
 /* Is something written that is not synced? */
 bool	journal_is_dirty(const struct journal *j);
 

@@ -288,6 +288,44 @@ solve_segment(struct solver *s, struct err *e)
 	return 0;
 }
 
+/* Where a tag vouches for the state there is nothing to compute again.  Else
+ * what was believed because it came twice is taken back for the next run: to
+ * do it at once would only ask the same machine a third time. */
+static int
+cannot_open(struct solver *s, struct err *e)
+{
+	struct journal_found left = { 0 };
+	struct err why = ERR_INIT;
+	const uint32_t i = s->at.segment;
+	uint32_t segment = 1;
+	uint64_t step = 0;
+
+	if (s->base.kind == JOURNAL_VERIFIED)
+		return err_set(e, ERR_AUTH, "segment %u: its wrapped key does "
+		    "not open with the state that the manifest's own tag "
+		    "confirms: the manifest is wrong and cannot be solved; "
+		    "computing again does not help, and the journal may be "
+		    "removed", i);
+	if (journal_back(s->j, s->m, &left, &why) != 0)
+		return err_set(e, ERR_AUTH, "segment %u: its wrapped key does "
+		    "not open with a state that disagrees with the "
+		    "manifest's tag, and the journal cannot be taken back to "
+		    "before it (%s): remove the journal and start anew", i,
+		    why.msg);
+	if (left.has_base) {
+		segment = left.has_last ? left.last.segment :
+		    left.base.segment;
+		step = left.has_last ? left.last.step : left.base.step;
+	}
+	WIPE(left);
+	return err_set(e, ERR_AUTH, "segment %u: its wrapped key does not "
+	    "open with a state that disagrees with the manifest's tag: this "
+	    "machine or the manifest is wrong; the journal was taken back to "
+	    "segment %u, step %" PRIu64 ": start again with it, on another "
+	    "machine at best, and if it ends like this there too, the "
+	    "manifest is wrong", i, segment, step);
+}
+
 /* What the segment's end opens: the next seed, or the epoch key. */
 static int
 open_next(struct solver *s, uint8_t plain[WRAP_PLAIN_LEN], struct err *e)
@@ -299,7 +337,7 @@ open_next(struct solver *s, uint8_t plain[WRAP_PLAIN_LEN], struct err *e)
 	wrap_key(k, s->at.state, s->m->salt, i);
 	r = wrap_open(plain, k, s->m->salt, i, s->m->wraps[i - 1], e);
 	WIPE(k);
-	return r;
+	return r == ERR_AUTH ? cannot_open(s, e) : r;
 }
 
 static void
@@ -321,7 +359,9 @@ check_key(const struct manifest *m, const uint8_t key[WRAP_PLAIN_LEN],
 	wrap_commit(commit, key, m->salt);
 	if (memcmp(commit, m->commit, sizeof(commit)) != 0)
 		return err_set(e, ERR_AUTH, "the key that the last segment "
-		    "gives is not the one that the manifest commits to");
+		    "gives is not the one that the manifest commits to: the "
+		    "manifest is wrong and cannot be solved; computing again "
+		    "does not help, and the journal may be removed");
 	return 0;
 }
 

@@ -68,9 +68,10 @@ struct solver_result {
  * Goes on from what the journal held when it was opened.  0; ERR_CANCEL after
  * a stop, everything saved (or the error of saving); ERR_CORRUPT when the
  * hasher's memory changed, the last verified state saved, or when the machine
- * never computes the same twice; ERR_AUTH when a wrapped
- * key or the commitment does not hold: then the manifest cannot be solved, or
- * this machine erred where no tag could tell.
+ * never computes the same twice; ERR_AUTH when a wrapped key or the commitment
+ * does not hold.  Then the manifest is wrong; or, where the state disagreed
+ * with its tag, perhaps this machine: the journal is taken back to before
+ * that (see journal_back()), so that another run computes it again.
  */
 int	solver_run(const struct solver_opts *o, const struct manifest *m,
 	const struct chain_hasher *h, struct journal *j,

@@ -41,6 +41,10 @@ check(const struct manifest *m, const uint8_t *p, size_t len)
 	assert(good == 0 || good == JOURNAL_HEADER_LEN +
 	    f.entries * JOURNAL_ENTRY_LEN);
 	assert(f.has_base || !f.has_last);
+	assert(f.doubt == 0 || (f.doubt >= JOURNAL_HEADER_LEN &&
+	    f.doubt < good && (f.doubt - JOURNAL_HEADER_LEN) %
+	    JOURNAL_ENTRY_LEN == 0));
+	assert(f.doubt == 0 || f.base.kind != JOURNAL_VERIFIED);
 	if (f.has_base)
 		assert(f.base.segment >= 1 && f.base.segment <= 3 &&
 		    f.base.step <= 10);

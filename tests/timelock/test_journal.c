@@ -547,6 +547,76 @@ test_base_comes_back(void **state)
 	journal_close(&j);
 }
 
+/* Entries, as kind, segment, step; what is left once the doubtful are taken
+ * back. */
+static const struct {
+	const char	*name;
+	struct {
+		enum journal_kind kind;
+		uint32_t i;
+		uint64_t j;
+	}		 v[6];
+	size_t		 n, left;
+}
+doubts[] = {
+	{ "nothing", { { 0 } }, 0, 0 },
+	{ "a start", { { JOURNAL_START, 1, 0 } }, 1, 0 },
+	{ "all verified", { { JOURNAL_START, 1, 0 }, { JOURNAL_VERIFIED, 1, 4 },
+	    { JOURNAL_PROGRESS, 1, 5 } }, 3, 3 },
+	{ "two repeated, and progress", { { JOURNAL_START, 1, 0 },
+	    { JOURNAL_VERIFIED, 1, 4 }, { JOURNAL_PROGRESS, 1, 6 },
+	    { JOURNAL_REPEATED, 1, 8 }, { JOURNAL_PROGRESS, 1, 9 },
+	    { JOURNAL_REPEATED, 1, 10 } }, 6, 3 },
+	{ "repeated from the start", { { JOURNAL_START, 1, 0 },
+	    { JOURNAL_REPEATED, 1, 4 }, { JOURNAL_REPEATED, 1, 8 } }, 3, 0 },
+	{ "verified after all", { { JOURNAL_START, 1, 0 },
+	    { JOURNAL_REPEATED, 1, 4 }, { JOURNAL_VERIFIED, 1, 8 } }, 3, 3 },
+	{ "a segment whose end opened", { { JOURNAL_START, 1, 0 },
+	    { JOURNAL_REPEATED, 1, 10 }, { JOURNAL_START, 2, 0 },
+	    { JOURNAL_REPEATED, 2, 4 } }, 4, 2 },
+	{ "a start that was lost", { { JOURNAL_REPEATED, 1, 10 },
+	    { JOURNAL_REPEATED, 2, 4 }, { JOURNAL_REPEATED, 2, 8 } }, 3, 1 },
+};
+
+static void
+test_back(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t k = 0; k < TEST_COUNT(doubts); k++) {
+		struct journal_found found;
+		struct err e = ERR_INIT;
+		struct journal *j;
+		struct stat st;
+
+		(void)unlink(f->path);
+		j = open_it(f, &found);
+		for (size_t n = 0; n < doubts[k].n; n++)
+			append(f, j, doubts[k].v[n].kind, doubts[k].v[n].i,
+			    doubts[k].v[n].j);
+		assert_int_equal(journal_back(j, f->m, &found, &e), 0);
+		if (found.entries != doubts[k].left)
+			fail_msg("%s: %ju left", doubts[k].name,
+			    (uintmax_t)found.entries);
+		assert_int_equal(stat(f->path, &st), 0);
+		assert_int_equal(st.st_size, JOURNAL_HEADER_LEN +
+		    doubts[k].left * JOURNAL_ENTRY_LEN);
+		/* and the same state again, behind what was left */
+		if (doubts[k].left != doubts[k].n) {
+			assert_false(journal_is_dirty(j));
+			append(f, j, doubts[k].v[doubts[k].left].kind,
+			    doubts[k].v[doubts[k].left].i,
+			    doubts[k].v[doubts[k].left].j);
+		}
+		journal_close(&j);
+		j = open_it(f, &found);
+		assert_int_equal(found.cut, 0);
+		assert_int_equal(found.entries, doubts[k].left +
+		    (doubts[k].left != doubts[k].n));
+		journal_close(&j);
+	}
+}
+
 int
 main(void)
 {
@@ -565,6 +635,7 @@ main(void)
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_base_comes_back, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(test_back, setup, teardown),
 	};
 
 	if (secret_init(NULL) != 0)

@@ -251,8 +251,54 @@ test_two_flips(void **state)
 
 		assert_int_equal(run(f, &e), ERR_AUTH);
 		test_err_is(&e, ERR_AUTH, "segment 3");
+		test_err_is(&e, ERR_AUTH, "taken back to segment 3, step 30: "
+		    "start again");
 		assert_null(f->result.key);
 	}
+	/* and the next run computes from the last state that a tag had
+	 * confirmed */
+	assert_solved(f);
+	assert_int_equal(f->result.hashes, M - INTERVAL + M);
+	assert_int_equal(f->result.mismatches, 0);
+}
+
+/* A seed that went wrong between its unwrapping and the journal: the run
+ * after opens it again, at no cost but its segment's. */
+static void
+test_wrong_start(void **state)
+{
+	struct fixture *f = *state;
+	struct err e = ERR_INIT;
+	struct journal_entry en = { .kind = JOURNAL_START, .segment = 2,
+		.state = { 1, 2, 3 } };
+	struct journal *j = NULL;
+
+	f->stop_at = M;
+	assert_int_equal(run(f, &e), ERR_CANCEL);
+	f->stop_at = 0;
+	assert_in_range(f->result.hashes, M, M + 1);
+	assert_int_equal(truncate(f->path, JOURNAL_HEADER_LEN +
+	    5 * JOURNAL_ENTRY_LEN), 0);
+	assert_int_equal(journal_open(&j, f->path, f->m, &f->found, &e), 0);
+	assert_int_equal(f->found.base.kind, JOURNAL_VERIFIED);
+	assert_int_equal(f->found.base.step, M);
+	assert_int_equal(journal_append(j, &en, &e), 0);
+	journal_close(&j);
+	assert_int_equal(run(f, &e), ERR_AUTH);
+	test_err_is(&e, ERR_AUTH, "taken back to segment 1, step 100");
+	assert_int_equal(f->result.mismatches, 8);
+	assert_solved(f);
+	assert_int_equal(f->result.hashes, (N - 1) * M);
+
+	/* the first one, too, which the manifest has */
+	(void)unlink(f->path);
+	en.segment = 1;
+	assert_int_equal(journal_open(&j, f->path, f->m, &f->found, &e), 0);
+	assert_int_equal(journal_append(j, &en, &e), 0);
+	journal_close(&j);
+	assert_int_equal(run(f, &e), ERR_AUTH);
+	test_err_is(&e, ERR_AUTH, "taken back to segment 1, step 0");
+	assert_solved(f);
 }
 
 static void
@@ -367,8 +413,41 @@ test_wrong_wrap(void **state)
 		assert_int_equal(run(f, &e), ERR_AUTH);
 		assert_null(f->result.key);
 		assert_int_equal(f->result.hashes, i * M);
+		test_err_is(&e, ERR_AUTH, "the manifest is wrong and cannot");
+		/* and again at once, with all that was computed kept */
+		assert_int_equal(run(f, &e), ERR_AUTH);
+		test_err_is(&e, ERR_AUTH, "journal may be removed");
+		assert_int_equal(f->result.hashes, 0);
 		f->m->wraps[i - 1][5] ^= 1;
 	}
+	/* with a wrong tag before it, which could have been this machine */
+	(void)unlink(f->path);
+	f->m->wraps[1][5] ^= 1;
+	manifest_tag(f->m, 2, 4)[0] ^= 1;
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(run(f, &e), ERR_AUTH);
+		test_err_is(&e, ERR_AUTH, "taken back to segment 2, step 90");
+		assert_int_equal(f->result.hashes, again == 0 ? 2 * M + 10 :
+		    20);
+	}
+	/* a disk on which that state cannot be saved to begin with */
+	sync_errno = EIO;
+	assert_int_equal(run(f, &e), ERR_AUTH);
+	test_err_is(&e, ERR_AUTH, "taken back to segment 2, step 90");
+	/* a journal that cannot be taken back */
+	sync_errno = 0;
+	f->m->wraps[1][5] ^= 1;
+	assert_solved(f);
+	f->m->wraps[1][5] ^= 1;
+	assert_int_equal(truncate(f->path, JOURNAL_HEADER_LEN +
+	    10 * JOURNAL_ENTRY_LEN), 0);
+	sync_errno = EIO;
+	assert_int_equal(run(f, &e), ERR_AUTH);
+	test_err_is(&e, ERR_AUTH, "remove the journal and start anew");
+	assert_int_equal(f->result.hashes, 0);
+	sync_errno = 0;
+	f->m->wraps[1][5] ^= 1;
+	manifest_tag(f->m, 2, 4)[0] ^= 1;
 	/* the commitment */
 	(void)unlink(f->path);
 	f->m->commit[31] ^= 1;
@@ -523,6 +602,8 @@ main(void)
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_flip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_flips, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_start, setup,
 		    teardown),
 		cmocka_unit_test_setup_teardown(test_stop_between_flips, setup,
 		    teardown),
