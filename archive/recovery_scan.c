@@ -114,6 +114,7 @@ scan_last(struct recovery_run *run, struct recovery_segment *s, struct err *e)
 	while ((r = scan_next(&run->scan, s->r, &f, &why)) == 0)
 		if ((r = took(run, &f, true, e)) != 0)
 			return r;
+	(void)segment_read_where(s->r, r, &why);
 	run->last.good = segment_read_offset(s->r);
 	run->last.entries = run->scan.entries;
 	if (r == ERR_CORRUPT)
@@ -157,7 +158,8 @@ scan_inner(struct recovery_run *run, struct recovery_segment *s, uint64_t first,
 		return recovery_base_corrupt(e, first,
 		    "a second segment is not closed");
 	while (run->scan.tree.size < next) {
-		if ((r = scan_next(&run->scan, s->r, &f, &why)) != 0)
+		r = scan_next(&run->scan, s->r, &f, &why);
+		if (segment_read_where(s->r, r, &why) != 0)
 			return r == ERR_NOMEM || r == ERR_SYS ?
 			    err_set(e, r, "%s", why.msg) :
 			    recovery_base_corrupt(e, first, why.msg);
@@ -233,7 +235,8 @@ compare_twins(struct recovery_run *run, const struct recovery_segment *s,
 
 	segment_read_seek(s->r, SEGMENT_HEADER_LEN);
 	while (i < u->ntwins && segment_read_offset(s->r) < run->last.good) {
-		if ((r = segment_read_next(s->r, &f, e)) != 0)
+		r = segment_read_next(s->r, &f, e);
+		if (segment_read_where(s->r, r, e) != 0)
 			return r;
 		if (!segment_is_entry(f.type))
 			continue;

@@ -191,7 +191,6 @@ scan_next(struct scan *s, struct segment_read *r, struct segment_frame *f,
 		rc = judge_trailer(s, f, e);
 	if (rc != 0) {
 		segment_read_seek(r, off);
-		err_ctx(e, "offset %llu", (unsigned long long)off);
 		return rc;
 	}
 	s->after_checkpoint = f->type == SEGMENT_CHECKPOINT;

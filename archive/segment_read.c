@@ -139,11 +139,9 @@ segment_read_seek(struct segment_read *r, uint64_t off)
 }
 
 static int
-cut_short(const struct segment_frame *f, struct err *e)
+cut_short(struct err *e)
 {
-	return err_set(e, ERR_AGAIN,
-	    "the file ends inside the frame at offset %llu",
-	    (unsigned long long)f->offset);
+	return err_set(e, ERR_AGAIN, "the file ends inside the frame");
 }
 
 /* The ciphertext's digest, window by window. */
@@ -167,7 +165,7 @@ hash_cipher(struct segment_read *r, struct segment_frame *f, struct err *e)
 		if ((rc = look(r, off, want, &p, &n, e)) != 0)
 			return rc;
 		if (n == 0)
-			return cut_short(f, e);
+			return cut_short(e);
 		digest_add(r->digest, p, n);
 		off += n;
 		left -= n;
@@ -187,7 +185,7 @@ take_record(struct segment_read *r, struct segment_frame *f, struct err *e)
 	if ((rc = look(r, f->payload_off, want, &p, &n, e)) != 0)
 		return rc;
 	if (n < want)
-		return cut_short(f, e);
+		return cut_short(e);
 	if ((rc = seal_parse(&f->head, p, n, (size_t)f->payload_len, e)) != 0 ||
 	    (rc = hash_cipher(r, f, e)) != 0)
 		return rc;
@@ -211,7 +209,7 @@ take_small(struct segment_read *r, struct segment_frame *f, struct err *e)
 		if ((rc = look(r, off, want, &p, &n, e)) != 0)
 			return rc;
 		if (n == 0)
-			return cut_short(f, e);
+			return cut_short(e);
 		if ((rc = bytes_append(&r->small, p, n, e)) != 0)
 			return rc;
 		off += n;
@@ -253,7 +251,7 @@ check_reach(struct segment_read *r, const struct segment_frame *f,
 		return 0;
 	if (fstat(r->fd, &st) == -1)
 		return err_sys(e, "fstat");
-	return f->end > (uint64_t)st.st_size ? cut_short(f, e) : 0;
+	return f->end > (uint64_t)st.st_size ? cut_short(e) : 0;
 }
 
 static int
@@ -270,7 +268,7 @@ take_frame(struct segment_read *r, struct segment_frame *f, struct err *e)
 	if (n == 0)
 		return err_set(e, ERR_EOF, "the segment ends here");
 	if (n < SEGMENT_HEAD_LEN)
-		return cut_short(f, e);
+		return cut_short(e);
 	memcpy(raw, p, sizeof(raw));
 	if ((rc = segment_get_head(&h, raw, e)) != 0)
 		return rc;
@@ -303,12 +301,16 @@ segment_read_next(struct segment_read *r, struct segment_frame *f,
 	rc = take_frame(r, f, e);
 	if (rc == 0)
 		r->off = f->end;
-	else {
+	else
 		r->len = 0;	/* look again, should it be asked again */
-		if (rc == ERR_FORMAT)
-			err_ctx(e, "offset %llu",
-			    (unsigned long long)f->offset);
-	}
+	return rc;
+}
+
+int
+segment_read_where(const struct segment_read *r, int rc, struct err *e)
+{
+	if (rc == ERR_FORMAT || rc == ERR_CORRUPT || rc == ERR_AGAIN)
+		err_ctx(e, "offset %llu", (unsigned long long)r->off);
 	return rc;
 }
 
@@ -326,7 +328,7 @@ segment_read_payload(struct segment_read *r, const struct segment_frame *f,
 		 &got, e)) != 0)
 		return rc;
 	if (got < f->payload_len)
-		return cut_short(f, e);
+		return cut_short(e);
 	bytes_added(out, got);
 	return 0;
 }

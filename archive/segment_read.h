@@ -42,11 +42,15 @@ const struct segment_header *segment_read_header(const struct segment_read *r);
 /*
  * The next frame.  ERR_EOF: the file ends here; ERR_AGAIN: it ends inside a
  * frame (a growing tail, or a torn one); ERR_FORMAT: a bad frame, the
- * message says what and where; ERR_SYS: reading failed.  After any of them
- * the position stays, so a growing file may be asked again.
+ * message says what, segment_read_where() where; ERR_SYS: reading failed.
+ * After any of them the position stays, so a growing file may be asked again.
  */
 int	segment_read_next(struct segment_read *r, struct segment_frame *f,
 	struct err *e);
+/* For callers that do not tell the place themselves: prepends the offset of
+ * a frame that was just refused.  Returns rc, which decides if there is one;
+ * 0 and other codes are left as they are. */
+int	segment_read_where(const struct segment_read *r, int rc, struct err *e);
 /* Where the next frame begins; and a jump, for a reader that knows. */
 uint64_t segment_read_offset(const struct segment_read *r);
 void	segment_read_seek(struct segment_read *r, uint64_t off);

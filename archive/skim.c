@@ -212,7 +212,7 @@ take(struct skim *s, struct segment_frame *f, struct err *e)
 		    n < h.len ? n : (size_t)h.len, f, e);
 	} else if (r == 0) {
 		segment_read_seek(s->r, s->off);
-		return segment_read_next(s->r, f, e);
+		r = segment_read_next(s->r, f, e);
 	}
 	if (r == ERR_FORMAT)
 		err_ctx(e, "offset %llu", (unsigned long long)s->off);
@@ -296,7 +296,8 @@ skim_load(struct skim *s, struct skim_entry *en, struct bytes *out,
 
 	/* The entry's segment is the one at hand until the next call. */
 	segment_read_seek(s->r, en->frame.offset);
-	if ((r = segment_read_next(s->r, &en->frame, e)) != 0 ||
+	r = segment_read_next(s->r, &en->frame, e);
+	if (segment_read_where(s->r, r, e) != 0 ||
 	    (en->frame.type == SEGMENT_RECORD &&
 		(r = segment_read_payload(s->r, &en->frame, out, e)) != 0))
 		return where(s, r == ERR_AGAIN || r == ERR_EOF ?

@@ -340,9 +340,7 @@ next_in_inner(struct walk *w, struct segment_frame *f, struct err *e)
 	if (r == ERR_EOF)
 		return err_set(e, ERR_FORMAT, "it ends without its trailer");
 	if (r == ERR_AGAIN)	/* inside: nothing grows here */
-		return err_set(e, ERR_FORMAT,
-		    "it ends inside the frame at offset %llu",
-		    (unsigned long long)segment_read_offset(w->r));
+		return err_set(e, ERR_FORMAT, "it ends inside the frame");
 	return r;
 }
 

@@ -39,8 +39,8 @@ void	walk_free(struct walk **wp);
 
 /*
  * The next frame, already in the tree.  ERR_EOF: the log ends here (see
- * walk_tail); ERR_FORMAT and ERR_CORRUPT: a fault; ERR_CANCEL; other codes:
- * reading failed.
+ * walk_tail); ERR_FORMAT and ERR_CORRUPT: a fault, and walk_place() says
+ * where, the message does not; ERR_CANCEL; other codes: reading failed.
  */
 int	walk_next(struct walk *w, struct segment_frame *f, struct err *e);
 /*

@@ -7,6 +7,7 @@ replayed frames, an older copy, lengths, hostile CBOR, equal salts, records that
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -240,6 +241,42 @@ def test_resume():
     n, s, _ = errors(root)
     assert n == 4, s
     assert not s["incomplete"]
+
+
+def places_of(said):
+    """Lines of stderr that tell of damage; each names its place, and once."""
+    told = [x for x in said.splitlines() if "offset " in x]
+    for x in told:
+        assert len(re.findall(r"offset \d+", x)) == 1 and x.count("seg") == 1, x
+    return told
+
+
+def test_places():
+    """Each message tells its place once, whoever composed it; and a reader of --json has it apart."""
+    root = kit.copy(X.root, T + "/places")
+    for path in (kit.segments(root)[1], kit.segments(root)[-1]):
+        good, fs = open(path, "rb").read(), kit.frames(path)
+        for f in (fs[0], [f for f in fs if f.kind == kit.RECORD][1], fs[-2], fs[-1]):
+            for what in ("head", "payload", "end"):
+                if what == "end":
+                    os.truncate(path, f.offset + 20)
+                else:
+                    kit.flip(path, f.offset + (9 if what == "head" else 40), 3)
+                code, out, said = kit.run("verify", "-r", root, "--pin", X.pin)
+                told = places_of(said)
+                if code != 0:
+                    assert any("offset %d: " % f.offset in x for x in told) or what == "end", (what, f.kind, said)
+                code, out, _ = kit.run("verify", "-r", root, "--pin", X.pin, "--json")
+                for x in map(json.loads, out.splitlines()):
+                    assert "offset" not in x or "offset" not in x["what"], x
+                n = len(told)
+                for args in (["verify", "--quick"], ["export", "-o", T + "/places.warc", *X.args], ["list"],
+                             ["prove", str(X.records()[-1].index)], ["show", str(X.records()[3].index), *X.args],
+                             ["repair"]):
+                    code, _, said = kit.run(args[0], "-r", kit.copy(root, T + "/places2"), "--pin", X.pin, *args[1:])
+                    n += len(places_of(said))
+                assert n > 0 or what == "end", (what, f.kind)
+                open(path, "wb").write(good)
 
 
 def test_moved_frames():
