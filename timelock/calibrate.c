@@ -263,11 +263,10 @@ measure(struct calibrate *c, const char *name, unsigned workers,
 	return r != 0 ? r : emit_measurement(c, name, res, e);
 }
 
-static void
-project(struct calibrate *c)
+static int
+project(struct calibrate *c, struct err *e)
 {
 	struct projection_in *in = &c->puzzle;
-	double steps;
 
 	c->hps_slowest = c->all.worker[0].hps;
 	for (unsigned i = 1; i < c->all.workers; i++)
@@ -279,10 +278,8 @@ project(struct calibrate *c)
 	in->total_hps = c->hps_slowest * c->workers;
 	if (in->segments == 0)
 		in->segments = c->workers;
-	if (in->steps == 0) {
-		steps = c->days * DAY_S * in->chain_hps / in->segments;
-		in->steps = steps < 1 ? 1 : (uint64_t)(steps + 1);
-	}
+	return in->steps != 0 ? 0 : projection_steps(in, c->days * DAY_S,
+	    &in->steps, e);
 }
 
 /* From the end of the epoch whose last record it is. */
@@ -445,9 +442,9 @@ run(struct calibrate *c, struct err *e)
 	progress_begin(&c->progress, !c->is_json);
 	if ((r = build(c, e)) != 0 || (r = tell_start(c, e)) != 0 ||
 	    (r = measure(c, "one chain", 1, &c->one, e)) != 0 ||
-	    (r = measure(c, "workers", c->workers, &c->all, e)) != 0)
+	    (r = measure(c, "workers", c->workers, &c->all, e)) != 0 ||
+	    (r = project(c, e)) != 0)
 		return r;
-	project(c);
 	return tell_end(c, e);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/units.h"
+#include "timelock/manifest.h"
 #include "timelock/projection.h"
 
 static double
@@ -52,6 +53,27 @@ projection_recheck(const struct projection_in *in, double limit_s)
 			break;
 	}
 	return with.recheck;
+}
+
+int
+projection_steps(const struct projection_in *in, double lock_s,
+    uint64_t *steps, struct err *e)
+{
+	const double want = lock_s * in->chain_hps / in->segments;
+	struct projection_in most = *in;
+	char a[UNITS_TEXT_MAX], b[UNITS_TEXT_MAX];
+
+	if (want < (double)MANIFEST_STEPS_MAX) {
+		*steps = want < 1 ? 1 : (uint64_t)(want + 1);
+		return 0;
+	}
+	most.steps = MANIFEST_STEPS_MAX;
+	units_format_duration(lock_s, a);
+	units_format_duration(projection_solve_s(&most), b);
+	return err_set(e, ERR_LIMIT, "to lock for %s takes %.0f steps in each "
+	    "of %u segments at the %.0f H/s measured here, and a manifest "
+	    "holds 2^40 at most, for %s: take more segments or fewer days", a,
+	    want, in->segments, in->chain_hps, b);
 }
 
 int

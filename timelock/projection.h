@@ -37,6 +37,12 @@ double	projection_lock_s(const struct projection_in *in);
  * not even making does. */
 unsigned projection_recheck(const struct projection_in *in, double limit_s);
 
+/* The steps of a segment that take a solver of our rate lock_s seconds over
+ * all segments, 1 at least; in->steps is not looked at.  ERR_LIMIT, with what
+ * is possible, when a manifest cannot hold as many. */
+int	projection_steps(const struct projection_in *in, double lock_s,
+	uint64_t *steps, struct err *e);
+
 /* An epoch's rules: making ends within epoch_s; the lock holds for at least
  * epoch_s + min_sealed_s.  ERR_LIMIT with the numbers and what to change. */
 int	projection_check(const struct projection_in *in, double epoch_s,

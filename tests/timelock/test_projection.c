@@ -82,6 +82,34 @@ test_rules(void **state)
 	test_err_is(&e, ERR_LIMIT, "512 H/s measured here");
 }
 
+/* Days to steps and back, up to what a manifest holds. */
+static void
+test_steps(void **state)
+{
+	const double most = 1099511627776.0;	/* 2^40 */
+	struct projection_in in = production;
+	struct err e = ERR_INIT;
+	uint64_t steps = 0;
+
+	(void)state;
+	in.segments = 2;
+	in.chain_hps = 512;
+	assert_int_equal(projection_steps(&in, 1000, &steps, &e), 0);
+	assert_int_equal(steps, 256001);
+	assert_int_equal(projection_steps(&in, 0.001, &steps, &e), 0);
+	assert_int_equal(steps, 1);
+	assert_int_equal(projection_steps(&in, (most - 1) * 2 / 512, &steps,
+	    &e), 0);
+	assert_int_equal(steps, (uint64_t)1 << 40);
+	steps = 7;
+	assert_int_equal(projection_steps(&in, most * 2 / 512, &steps, &e),
+	    ERR_LIMIT);
+	test_err_is(&e, ERR_LIMIT, "holds 2^40 at most");
+	test_err_is(&e, ERR_LIMIT, "take more segments or fewer days");
+	assert_int_equal(projection_steps(&in, 1e300, &steps, &e), ERR_LIMIT);
+	assert_int_equal(steps, 7);
+}
+
 int
 main(void)
 {
@@ -89,6 +117,7 @@ main(void)
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_recheck),
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
