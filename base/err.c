@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/utf8.h"
 
 static const struct { int code; const char *name; } names[] = {
 	{ ERR_NOMEM, "nomem" },		{ ERR_SYS, "sys" },
@@ -142,16 +143,21 @@ err_print(const struct err *e, const char *prog)
 {
 	/* Each byte may become \xNN. */
 	char line[4 * ERR_MSG_MAX];
-	size_t n = 0;
-	const unsigned char *s;
+	const char *s, *end;
+	size_t n = 0, step;
 
 	if (e == NULL)
 		return;
-	for (s = (const unsigned char *)e->msg; *s != '\0'; s++) {
-		if (*s >= 0x20 && *s != 0x7f)
-			line[n++] = (char)*s;
-		else
-			n += (size_t)snprintf(line + n, 5, "\\x%02x", *s);
+	end = e->msg + strlen(e->msg);
+	for (s = e->msg; s < end; s += step) {
+		if ((step = utf8_step_shown(s, (size_t)(end - s))) > 0) {
+			memcpy(line + n, s, step);
+			n += step;
+			continue;
+		}
+		n += (size_t)snprintf(line + n, 5, "\\x%02x",
+		    (unsigned)(unsigned char)*s);
+		step = 1;
 	}
 	line[n] = '\0';
 	fprintf(stderr, "%s: %s\n", prog, line);

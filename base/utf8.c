@@ -43,6 +43,15 @@ utf8_step(const void *p, size_t n, uint32_t *c)
 	return len;
 }
 
+size_t
+utf8_step_shown(const void *p, size_t n)
+{
+	uint32_t c;
+	size_t step = utf8_step(p, n, &c);
+
+	return step == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0) ? 0 : step;
+}
+
 bool
 utf8_is_valid(const void *p, size_t n)
 {

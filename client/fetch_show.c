@@ -8,18 +8,23 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "client/fetch_show.h"
 
 static void
 print_safe(FILE *f, const char *s, size_t n)
 {
-	size_t i;
+	size_t i, step;
 
-	for (i = 0; i < n; i++)
-		if ((unsigned char)s[i] >= 0x20 && s[i] != 0x7f)
-			fputc(s[i], f);
-		else if (s[i] != '\r')
+	for (i = 0; i < n; i += step) {
+		if ((step = utf8_step_shown(s + i, n - i)) > 0) {
+			fwrite(s + i, 1, step, f);
+			continue;
+		}
+		if (s[i] != '\r')
 			fprintf(f, "\\x%02x", (unsigned)(unsigned char)s[i]);
+		step = 1;
+	}
 }
 
 /* Each line of a head behind a mark, as curl does. */

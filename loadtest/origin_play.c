@@ -303,8 +303,9 @@ static const struct row rows[] = {
 	{ { "no-content", "204 with a Content-Length" },
 	    "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
 	    ORIGIN_KEEP, NULL },
-	{ { "not-modified", "304 with a Content-Length" },
-	    "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+	{ { "not-modified", "304 with a Content-Length, and odd bytes" },
+	    "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n"
+	    "ETag: \"v1\"\r\nX-Odd: \xc3\xa4\xc2\x9b" "1m\x9b\r\n\r\n",
 	    ORIGIN_KEEP, NULL },
 	{ { "two-lengths", "two Content-Length fields that differ" },
 	    OK "Content-Length: 2\r\nContent-Length: 3\r\n\r\nokk",

@@ -176,6 +176,9 @@ test_print(void **state)
 		{ "plain", "prog: plain\n" },
 		{ "a\nb\x1b[31m\x7f\t", "prog: a\\x0ab\\x1b[31m\\x7f\\x09\n" },
 		{ "\xc3\xa4", "prog: \xc3\xa4\n" },
+		/* CSI in two ways, and what is no UTF-8. */
+		{ "\xc2\x9b" "1m", "prog: \\xc2\\x9b1m\n" },
+		{ "\x9b" "1m\xff\xc3", "prog: \\x9b1m\\xff\\xc3\n" },
 		{ "", "prog: \n" },
 	};
 	struct test_capture c;

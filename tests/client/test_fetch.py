@@ -85,6 +85,13 @@ def test_verbose(k):
         assert re.search(want, err, re.M), (want, err)
 
 
+def test_verbose_harmless(k):
+    """No byte of the server's commands the terminal: no C1 either."""
+    err = k.fetch("-v", k.url("/not-modified")).stderr
+    assert '< ETag: "v1"' in err, err
+    assert "< X-Odd: \u00e4\\xc2\\x9b1m\\x9b\n" in err, err
+
+
 def test_statuses(k):
     """Each says what is wrong and where, and exits as curl would."""
     rows = [
@@ -352,7 +359,8 @@ def token_line(k):
 
 
 def main():
-    run("", [test_output, test_verbose, test_statuses, test_other_relay,
+    run("", [test_output, test_verbose, test_verbose_harmless,
+             test_statuses, test_other_relay,
              test_terminal, test_ping, test_example, test_redirect,
              test_redirected_credentials, test_metrics])
     run("permits = 1\n", [test_retry])

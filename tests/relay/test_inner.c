@@ -164,7 +164,8 @@ answer_len(const struct peer *p, size_t *body, bool is_head)
 	    4)) == NULL)
 		return 0;
 	f = memmem(text, (size_t)(end - text), "\r\nContent-Length: ", 18);
-	if (f != NULL && !is_head && memcmp(text + 9, "204", 3) != 0)
+	if (f != NULL && !is_head && memcmp(text + 9, "204", 3) != 0 &&
+	    memcmp(text + 9, "304", 3) != 0)
 		*body = strtoul(f + 18, NULL, 10);
 	if (p->got.len < (size_t)(end + 4 - text) + *body)
 		return 0;
@@ -415,6 +416,14 @@ test_answer_head(void **state)
 	assert_int_equal(ask(&p, request(&w, "GET", "/no-content", ""), &head,
 	    &body), 204);
 	field_is(&p, head, "Content-Length", "5");	/* as it came */
+	assert_int_equal(p.got.len, head);
+	check_receipt(&p, head);
+	/* As 204; and all its fields, to the byte. */
+	assert_int_equal(ask(&p, request(&w, "GET", "/not-modified",
+	    "If-None-Match: \"v1\"\r\n"), &head, &body), 304);
+	field_is(&p, head, "Content-Length", "5");
+	field_is(&p, head, "ETag", "\"v1\"");
+	field_is(&p, head, "X-Odd", "\xc3\xa4\xc2\x9b" "1m\x9b");
 	assert_int_equal(p.got.len, head);
 	check_receipt(&p, head);
 	assert_int_equal(ask(&p, request(&w, "GET", "/gzip-bomb", ""), &head,
