@@ -137,7 +137,9 @@ take_command(struct amberd_opts *o, int c)
 		(void)printf("amberd %s\n", AMBER_VERSION);
 		return SUPERVISOR_EXIT_OK;
 	}
-	return usage("see above");
+	/* getopt(3) has said what is wrong. */
+	(void)fputs("Try 'amberd --help'.\n", stderr);
+	return SUPERVISOR_EXIT_CONFIG;
 }
 
 static int
