@@ -17,6 +17,7 @@ enum {
 	LOOK_MS = 50,
 	HOLD_MS = 60 * 1000,	/* until all stand */
 	SETTLE_MS = 1000,	/* commits and answers under way end */
+	REST_MS = 5000,		/* then the relay has given memory back */
 	URL_MAX = 2048,
 	KIB = 1024,
 	LINE_MAX_JSON = 2048,
@@ -205,7 +206,7 @@ pipeline_stall_run(struct pipeline_rig *g, struct pipeline_stall *s,
 	}
 	end(&x);
 	if (x.timer != NULL) {
-		pass(&x, SETTLE_MS, false);
+		pass(&x, REST_MS, false);
 		event_free(x.timer);
 	}
 	(void)load_proc_read(relay, &p);

@@ -424,10 +424,14 @@ relay_on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct relay_life *l = arg;
 	uint64_t now = clock_mono_ms(l->s.clock);
+	struct admission_counts held;
 	struct err e = ERR_INIT;
 
 	(void)fd;
 	(void)what;
+	admission_counts(l->s.admission, &held);
+	(void)relay_rest_turn(&l->rest, l->s.fetches + held.response_bytes,
+	    now);
 	if (is_drained(l, now)) {
 		event_base_loopbreak(l->s.base);
 		return;

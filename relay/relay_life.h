@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/identity.h"
+#include "relay/relay_rest.h"
 #include "relay/relay_status.h"
 #include "relay/service.h"
 
@@ -45,6 +46,7 @@ struct relay_life {
 	uint64_t		 alive_ms, leaf_ms, drain_ms;
 	uint64_t		 done_ms;	/* last time anything was
 						 * under way */
+	struct relay_rest	 rest;
 	bool			 is_ready, is_draining, has_failed;
 	/* "address:port" as bound. */
 	char bound_outer[RELAY_LISTENERS_MAX][RELAY_ADDRESS_MAX];
