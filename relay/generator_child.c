@@ -285,6 +285,13 @@ generator_child_stop(struct generator_child *g)
 	    NULL);
 }
 
+void
+generator_child_kill(struct generator_child *g)
+{
+	g->is_stopping = true;
+	child_kill(g->child);
+}
+
 bool
 generator_child_reap(struct generator_child *g, pid_t pid, int status)
 {

@@ -39,6 +39,8 @@ int	generator_child_start(struct generator_child **out,
 void	generator_child_free(struct generator_child **gp);
 /* Asks it to end; on_gone comes with ERR_CANCEL. */
 void	generator_child_stop(struct generator_child *g);
+/* Nothing of it is worth waiting for: on_gone comes soon. */
+void	generator_child_kill(struct generator_child *g);
 bool	generator_child_reap(struct generator_child *g, pid_t pid, int status);
 
 /* The command line; at[] ends with NULL, freed by generator_child_args_free.

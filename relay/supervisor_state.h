@@ -57,6 +57,7 @@ struct supervisor {
 	bool			 is_stopping, is_drained;
 	uint64_t		 asked_ms;	/* monotonic: to stop */
 	uint64_t		 stop_ms;	/* monotonic: then kill */
+	uint64_t		 alone_ms;	/* the generator is, since */
 	int			 status;
 };
 

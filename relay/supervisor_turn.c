@@ -12,7 +12,10 @@
 #include "relay/relay_child.h"
 #include "relay/supervisor_state.h"
 
-enum { TICK_MAX_MS = 5000 };	/* the wall clock may be moved meanwhile */
+enum {
+	TICK_MAX_MS = 5000,	/* the wall clock may be moved meanwhile */
+	ALONE_MS = 1000,	/* for a generator to end by itself */
+};
 
 void
 supervisor_back_off(struct supervisor_slot *slot, const char *name)
@@ -90,6 +93,17 @@ supervisor_stop(struct supervisor *s, int status)
 		generator_child_stop(s->generator);
 }
 
+/* It builds its dataset for minutes without listening, and a puzzle that is
+ * not made yet is nothing to wait for. */
+static void
+kill_late_generator(struct supervisor *s, uint64_t now)
+{
+	if (s->alone_ms == 0)
+		s->alone_ms = now;
+	if (now - s->alone_ms >= ALONE_MS)
+		generator_child_kill(s->generator);
+}
+
 static void
 stopping(struct supervisor *s, uint64_t now)
 {
@@ -97,6 +111,10 @@ stopping(struct supervisor *s, uint64_t now)
 		if (s->status == SUPERVISOR_EXIT_OK && !s->is_drained)
 			s->status = SUPERVISOR_EXIT_FAILED;
 		(void)event_base_loopbreak(s->base);
+		return;
+	}
+	if (s->relay == NULL) {
+		kill_late_generator(s, now);
 		return;
 	}
 	if (now < s->stop_ms)
@@ -143,6 +161,8 @@ arm(struct supervisor *s, uint64_t now)
 		least(&wait, s->generator_slot.due_ms - now);
 	if (s->is_stopping && s->stop_ms > now)
 		least(&wait, s->stop_ms - now);
+	if (s->alone_ms != 0 && s->alone_ms + ALONE_MS > now)
+		least(&wait, s->alone_ms + ALONE_MS - now);
 	if (s->o.hang_ms != 0)
 		least(&wait, s->o.hang_ms / 2);
 	wait++;			/* not just before it */

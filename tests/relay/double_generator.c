@@ -3,8 +3,8 @@
  * `amber-timelock generate --fd 3`: its puzzle is there at once.
  *
  * Files that change it: "crash" (a number: die so many times first), "hang"
- * (wait to be stopped), "liar" (a key that its manifest does not commit to,
- * once), "limit" (refuse, by ERR_LIMIT).
+ * (wait to be stopped), "deafen" (wait, and do not listen), "liar" (a key that
+ * its manifest does not commit to, once), "limit" (refuse, by ERR_LIMIT).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +66,8 @@ hang_if_asked(struct err *e)
 	struct frame f;
 	int r;
 
+	if (double_folder_has("deafen"))
+		(void)sleep(HANG_MS / 1000);
 	if (!double_folder_has("hang"))
 		return;
 	r = frame_recv(FD, &generator_wire_to_generator, &f, &buf, HANG_MS,

@@ -19,6 +19,7 @@
 #include "tests/relay/memory_search.h"
 #include "tests/test_util.h"
 
+#include "base/clock.h"
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/secret.h"
@@ -455,6 +456,26 @@ test_stop_generator(void **state)
 	see(g, "generator.log", "stopped", 1);
 }
 
+/* One that does not listen is not waited for when all else is done: neither
+ * after a stop nor when the relay has refused to start. */
+static void
+test_deaf_generator(void **state)
+{
+	const uint64_t from = clock_mono_ms(clock_system());
+	struct rig *g = *state;
+
+	put(g, "deafen", "");
+	begin(g);
+	see(g, "relay.log", "progress compute", 1);
+	hit(g, SIGTERM);
+	exits(g, SUPERVISOR_EXIT_OK);
+	put(g, "refuse", "11");
+	start(g);
+	exits(g, 11);
+	/* The double sleeps for a minute. */
+	assert_true(clock_mono_ms(clock_system()) - from < 40000);
+}
+
 static void
 test_second_signal(void **state)
 {
@@ -713,6 +734,7 @@ main(void)
 		WITH_RIG(test_generator_faults),
 		WITH_RIG(test_generator_killed),
 		WITH_RIG(test_stop_generator),
+		WITH_RIG(test_deaf_generator),
 		WITH_RIG(test_second_signal),
 		WITH_RIG(test_crash_while_draining),
 		WITH_RIG(test_reload),
