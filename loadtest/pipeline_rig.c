@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/secret.h"
 #include "loadtest/load_get.h"
+#include "loadtest/load_loop.h"
 #include "loadtest/load_relay.h"
 #include "loadtest/pipeline_rig.h"
 #include "transport/exchange_route.h"
@@ -215,20 +216,6 @@ open_relay(struct pipeline_rig *g, const struct pipeline_rig_opts *o,
 
 /* ---- all ---- */
 
-static struct event_base *
-precise_base(void)
-{
-	struct event_config *cfg = event_config_new();
-	struct event_base *base = NULL;
-
-	if (cfg == NULL)
-		return NULL;
-	if (event_config_set_flag(cfg, EVENT_BASE_FLAG_PRECISE_TIMER) == 0)
-		base = event_base_new_with_config(cfg);
-	event_config_free(cfg);
-	return base;
-}
-
 int
 pipeline_rig_open(struct pipeline_rig *g, const struct pipeline_rig_opts *o,
     struct err *e)
@@ -249,7 +236,7 @@ pipeline_rig_open(struct pipeline_rig *g, const struct pipeline_rig_opts *o,
 	    (r = tls_context_new_public(&g->public,
 	    g->ca_file[0] != '\0' ? g->ca_file : NULL, e)) != 0)
 		return r;
-	if ((g->base = precise_base()) == NULL)
+	if ((g->base = load_loop_new()) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for an event loop");
 	g->way = (struct load_way){ .base = g->base, .tls = g->pinned,
 		.route = g->route, .pin = &g->pin, .window = o->window,

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "loadtest/delay_proxy.h"
+#include "loadtest/load_loop.h"
 #include "loadtest/stream_peer.h"
 #include "loadtest/stream_run.h"
 #include "loadtest/transport_rig.h"
@@ -66,20 +67,6 @@ listen_loopback(uint16_t *port, struct err *e)
 	return fd;
 }
 
-static struct event_base *
-precise_base(void)
-{
-	struct event_config *cfg = event_config_new();
-	struct event_base *base = NULL;
-
-	if (cfg == NULL)
-		return NULL;
-	if (event_config_set_flag(cfg, EVENT_BASE_FLAG_PRECISE_TIMER) == 0)
-		base = event_base_new_with_config(cfg);
-	event_config_free(cfg);
-	return base;
-}
-
 /* Never returns. */
 static _Noreturn void
 child_serve(int fd, size_t sessions)
@@ -94,7 +81,7 @@ child_serve(int fd, size_t sessions)
 	if (o.exchange.ended_ids < sessions)
 		o.exchange.ended_ids = sessions;
 	stream_peer_hooks(&peer, &o.hooks);
-	if ((o.base = precise_base()) != NULL &&
+	if ((o.base = load_loop_new()) != NULL &&
 	    exchange_server_new(&s, &o, NULL) == 0 &&
 	    http_listener_adopt(exchange_server_listener(s), fd, NULL) == 0)
 		(void)event_base_dispatch(o.base);
@@ -104,7 +91,7 @@ child_serve(int fd, size_t sessions)
 static _Noreturn void
 child_delay(int fd, const struct transport_job *job, uint16_t server)
 {
-	struct delay_proxy_opts o = { precise_base(), fd, server,
+	struct delay_proxy_opts o = { load_loop_new(), fd, server,
 		job->delay_us, job->bits_per_s };
 	struct delay_proxy *p;
 
@@ -278,7 +265,7 @@ rig_rounds(struct rig *g, uint16_t port,
 	ro.relay = url;
 	if ((r = exchange_route_new(&g->route, &ro, e)) != 0)
 		return r;
-	if ((g->base = precise_base()) == NULL)
+	if ((g->base = load_loop_new()) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for an event loop");
 	for (i = 0; i < g->job->repeat && r == 0; i++) {
 		if ((r = rig_round(g, i, e)) == 0) {
