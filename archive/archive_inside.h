@@ -1,6 +1,6 @@
 /*
  * archive_inside.h - the writer's state, shared by archive.c, archive_keys.c
- * and archive_threads.c alone.
+ * and archive_threads.c alone, and looked at by test_archive.c.
  */
 #ifndef AMBER_ARCHIVE_ARCHIVE_INSIDE_H
 #define AMBER_ARCHIVE_ARCHIVE_INSIDE_H
@@ -103,5 +103,10 @@ void	archive_keys_put(struct archive *a, struct archive_key *k);
 void	*archive_threads_sealer(void *arg);
 void	*archive_threads_committer(void *arg);
 bool	archive_threads_is_full(const struct err *e);
+/* Under the lock: the next batch off the queue of sealed ones, one manifest
+ * alone, or records of at most COMMIT_BATCH_BYTES together, or one that is
+ * larger by itself.  0: the queue is empty. */
+size_t	archive_threads_take(struct archive *a,
+	struct archive_job *batch[COMMIT_BATCH_RECORDS]);
 
 #endif

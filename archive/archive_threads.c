@@ -88,9 +88,9 @@ finish(struct archive *a, struct archive_job *j)
 		abort();	/* an eventfd of ours cannot fail otherwise */
 }
 
-/* Takes a batch off the queue: one manifest alone, or records. */
-static size_t
-take_batch(struct archive *a, struct archive_job *batch[COMMIT_BATCH_RECORDS])
+size_t
+archive_threads_take(struct archive *a,
+    struct archive_job *batch[COMMIT_BATCH_RECORDS])
 {
 	size_t max = a->o.sync_each ? 1 : COMMIT_BATCH_RECORDS, n = 0;
 	uint64_t bytes = 0;
@@ -225,7 +225,7 @@ archive_threads_committer(void *arg)
 				pthread_cond_wait(&a->to_committer, &a->lock);
 			continue;
 		}
-		if ((n = take_batch(a, batch)) == 0)
+		if ((n = archive_threads_take(a, batch)) == 0)
 			break;		/* closing, and nothing is left */
 		pthread_mutex_unlock(&a->lock);
 		commit_jobs(a, batch, n);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "archive/archive.h"
+#include "archive/archive_inside.h"
 #include "archive/disk.h"
 #include "archive/layout.h"
 #include "archive/receipt.h"
@@ -609,6 +610,61 @@ test_batch_cap(void **state)
 	check_slots(w, 0, RECORDS);
 }
 
+/* Costs in the queue, a manifest's negative; how many go with each batch. */
+static const struct {
+	long long	cost[4];	/* up to a zero */
+	size_t		batches[5];	/* and that they end there */
+	bool		sync_each;
+}
+batch_rows[] = {
+#define CAP ((long long)COMMIT_BATCH_BYTES)
+	{ { CAP }, { 1 }, false },
+	{ { CAP - 1000, 1000 }, { 2 }, false },
+	{ { CAP - 1000, 1001 }, { 1, 1 }, false },
+	{ { CAP - 1000, 999, 1 }, { 3 }, false },
+	{ { CAP - 1000, 999, 2, 3 }, { 2, 2 }, false },
+	{ { CAP, 1 }, { 1, 1 }, false },
+	{ { 1, CAP, 1 }, { 1, 1, 1 }, false },
+	{ { 2 * CAP, 1, 2 }, { 1, 2 }, false },	/* larger by itself */
+	{ { 5, -5, 5, 5 }, { 1, 1, 2 }, false },
+	{ { 5, 5, 5 }, { 1, 1, 1 }, true },
+#undef CAP
+};
+
+static void
+test_batch_bytes(void **state)
+{
+	struct archive_job *batch[COMMIT_BATCH_RECORDS];
+
+	(void)state;
+	assert_int_equal(COMMIT_BATCH_BYTES, 32 << 20);
+	for (size_t i = 0; i < TEST_COUNT(batch_rows); i++) {
+		struct archive_job jobs[4] = { 0 };
+		struct archive a = { .o.sync_each = batch_rows[i].sync_each };
+		size_t n = 0, at = 0;
+
+		archive_queue_init(&a.sealed);
+		for (; n < 4 && batch_rows[i].cost[n] != 0; n++) {
+			const long long cost = batch_rows[i].cost[n];
+
+			jobs[n].is_manifest = cost < 0;
+			jobs[n].cost = (size_t)(cost < 0 ? -cost : cost);
+			a.sealed_cost += jobs[n].cost;
+			archive_queue_put(&a.sealed, &jobs[n]);
+		}
+		for (size_t k = 0; k < 5; k++) {
+			const size_t got = archive_threads_take(&a, batch);
+
+			if (got != batch_rows[i].batches[k])
+				fail_msg("row %zu, batch %zu: %zu", i, k, got);
+			for (size_t b = 0; b < got; b++)
+				assert_ptr_equal(batch[b], &jobs[at++]);
+		}
+		assert_int_equal(at, n);
+		assert_int_equal(a.sealed_cost, 0);
+	}
+}
+
 /* ---- who touches a body ---- */
 
 enum { LARGE = 10 << 20 };
@@ -711,6 +767,7 @@ main(void)
 		TEST(test_places),
 		TEST(test_full_disk),
 		TEST(test_batch_cap),
+		cmocka_unit_test(test_batch_bytes),
 		TEST(test_body_off_loop),
 	};
 
