@@ -417,6 +417,21 @@ layout_list_epochs(const struct layout *l, uint64_t **v, size_t *n,
 	return list(l->epoch, true, v, n, e);
 }
 
+uint64_t
+layout_bytes(const struct layout *l, const uint64_t *firsts, size_t n)
+{
+	char name[SEGMENT_NAME_MAX];
+	uint64_t sum = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < n; i++) {
+		segment_name(name, firsts[i]);
+		if (fstatat(l->seg, name, &st, 0) == 0)
+			sum += (uint64_t)st.st_size;
+	}
+	return sum;
+}
+
 int
 layout_open_segment(const struct layout *l, uint64_t first, int *fd,
     struct err *e)

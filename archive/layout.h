@@ -56,6 +56,9 @@ int	layout_clean(struct layout *l, const struct disk *d, struct err *e);
  * name in seg/ that is no segment's and not .tmp is ERR_FORMAT. */
 int	layout_list(const struct layout *l, uint64_t **v, size_t *n,
 	struct err *e);
+/* Bytes of n of them, for progress; what is gone counts nothing. */
+uint64_t layout_bytes(const struct layout *l, const uint64_t *firsts,
+	size_t n);
 /* Read-only; the caller's.  The file's first index must be its name's:
  * that is the reader's check. */
 int	layout_open_segment(const struct layout *l, uint64_t first, int *fd,

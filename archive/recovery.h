@@ -33,6 +33,10 @@ struct recovery_opts {
 	size_t			 against_len;	/* 0: none */
 	const struct recovery_key *keys;	/* to try unsigned entries */
 	size_t			 nkeys;
+	/* Bytes looked at so far and in all; NULL: nobody asks. */
+	void			(*on_progress)(void *arg, uint64_t done,
+				    uint64_t all);
+	void			*arg;
 };
 
 /* What the writer goes on from. */

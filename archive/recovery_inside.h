@@ -85,6 +85,7 @@ struct recovery_run {
 	size_t				 ntail;
 	struct merkle			 tail_tree;	/* before them */
 	uint64_t			 scanned;
+	uint64_t			 done, all;	/* bytes, of progress */
 	uint64_t			 quarantined;
 };
 

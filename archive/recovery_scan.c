@@ -66,6 +66,8 @@ took(struct recovery_run *run, const struct segment_frame *f, bool is_last,
 	int r;
 
 	run->scanned++;
+	if (run->o->on_progress != NULL)
+		run->o->on_progress(run->o->arg, run->done + f->end, run->all);
 	if (segment_is_entry(f->type)) {
 		if (is_last && (r = push(&run->tail, &run->ntail, f, e)) != 0)
 			return r;
@@ -346,6 +348,7 @@ scan_one(struct recovery_run *run, size_t i, struct err *e)
 	run->last.fd = s.fd;
 	s.fd = -1;
 out:
+	run->done += s.size;
 	recovery_base_shut(&s);
 	return r;
 }
@@ -365,6 +368,7 @@ recovery_scan(struct recovery_run *run, struct err *e)
 	}
 	if ((r = reached(run, e)) != 0)
 		return r;
+	run->all = layout_bytes(run->l, run->firsts + i, run->n - i);
 	for (; i < run->n; i++)
 		if ((r = scan_one(run, i, e)) != 0)
 			return r;

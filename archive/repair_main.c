@@ -20,6 +20,7 @@
 #include "archive/receipt.h"
 #include "archive/recovery.h"
 #include "base/io.h"
+#include "base/units.h"
 
 enum { OPT_AGAINST = 256 };
 
@@ -106,11 +107,25 @@ gather_keys(struct archive_cli *cli, struct repair *p, struct err *e)
 	return 0;
 }
 
+static void
+on_progress(void *arg, uint64_t done, uint64_t all)
+{
+	struct archive_cli *cli = arg;
+	char text[UNITS_TEXT_MAX];
+
+	if (!cli->line.is_on)
+		return;
+	units_format_size(done, text);
+	archive_cli_progress(cli, "looked at %s, %.1f%%", text,
+	    all == 0 ? 100.0 : 100 * (double)done / (double)all);
+}
+
 static int
 mend(struct archive_cli *cli, struct repair *p, struct err *e)
 {
 	const struct disk *d = disk_system();
-	struct recovery_opts o = { .disk = d };
+	struct recovery_opts o = { .disk = d, .on_progress = on_progress,
+		.arg = cli };
 	struct checkpoint cp;
 	int r;
 

@@ -21,6 +21,7 @@ struct skim {
 	uint64_t		 off;		/* of the next frame */
 	uint64_t		 index;		/* of the next entry */
 	uint64_t		 tail;
+	uint64_t		 done, all;	/* bytes, for progress */
 };
 
 int
@@ -35,6 +36,8 @@ skim_new(struct skim **out, const struct layout *l, struct err *e)
 	s->fd = -1;
 	if ((r = layout_list(l, &s->firsts, &s->n, e)) != 0)
 		skim_free(&s);
+	else
+		s->all = layout_bytes(l, s->firsts, s->n);
 	*out = s;
 	return r;
 }
@@ -57,6 +60,13 @@ skim_free(struct skim **sp)
 	free((*sp)->firsts);
 	free(*sp);
 	*sp = NULL;
+}
+
+void
+skim_progress(const struct skim *s, uint64_t *done, uint64_t *all)
+{
+	*done = s->done + (s->r == NULL ? 0 : s->off);
+	*all = s->all > *done ? s->all : *done;
 }
 
 uint64_t
@@ -283,6 +293,7 @@ skim_next(struct skim *s, struct skim_entry *out, struct err *e)
 		r = next_here(s, out, e);
 		if (r != ERR_EOF || s->i + 1 == s->n)
 			return r;
+		s->done += s->off;
 		shut(s);
 		s->i++;
 	}

@@ -38,6 +38,9 @@ int	skim_seek(struct skim *s, uint64_t index, struct err *e);
 int	skim_next(struct skim *s, struct skim_entry *out, struct err *e);
 /* Of the segment that the last frame came from. */
 const struct segment_header *skim_header(const struct skim *s);
+/* Bytes passed so far and in all from the beginning of the log, for a
+ * progress line. */
+void	skim_progress(const struct skim *s, uint64_t *done, uint64_t *all);
 /* Bytes behind the last whole frame, once the end was reached. */
 uint64_t skim_tail(const struct skim *s);
 /* The number of entries passed, from the beginning of the log. */

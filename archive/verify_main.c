@@ -100,7 +100,8 @@ on_progress(void *arg, uint64_t done, uint64_t all)
 	if (all == 0)
 		archive_cli_progress(v->cli, "looking");
 	else
-		archive_cli_progress(v->cli, "verified %s, %.1f%%", text,
+		archive_cli_progress(v->cli, "%s %s, %.1f%%",
+		    v->is_quick ? "looked at" : "verified", text,
 		    100 * (double)done / (double)all);
 }
 

@@ -142,7 +142,7 @@ static int
 quick_walk(struct quick *q, struct err *e)
 {
 	struct err why = ERR_INIT;
-	uint64_t must;
+	uint64_t done, all, must;
 	int r;
 
 	for (;;) {
@@ -151,7 +151,8 @@ quick_walk(struct quick *q, struct err *e)
 		if ((r = skim_next(q->skim, &q->en, &why)) != 0)
 			break;
 		take(q);
-		q->o->on_progress(q->o->arg, 0, 0);
+		skim_progress(q->skim, &done, &all);
+		q->o->on_progress(q->o->arg, done, all);
 	}
 	if (r == ERR_FORMAT || r == ERR_NOENT) {
 		verify_fault(q->out, q->o, NULL, &why);

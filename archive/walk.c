@@ -35,20 +35,6 @@ struct walk {
 	size_t			 ntwins, twin_at;
 };
 
-static void
-sum_sizes(struct walk *w)
-{
-	char name[SEGMENT_NAME_MAX];
-	struct stat st;
-
-	w->all = 0;
-	for (size_t i = 0; i < w->n; i++) {
-		segment_name(name, w->firsts[i]);
-		if (fstatat(w->o.layout->seg, name, &st, 0) == 0)
-			w->all += (uint64_t)st.st_size;
-	}
-}
-
 int
 walk_new(struct walk **out, const struct walk_opts *o, struct err *e)
 {
@@ -63,7 +49,7 @@ walk_new(struct walk **out, const struct walk_opts *o, struct err *e)
 	if ((r = layout_list(o->layout, &w->firsts, &w->n, e)) != 0)
 		walk_free(&w);
 	else {
-		sum_sizes(w);
+		w->all = layout_bytes(w->o.layout, w->firsts, w->n);
 		if (o->against != NULL)
 			against_reach(o->against, &w->scan.tree);
 	}

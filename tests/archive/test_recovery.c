@@ -20,6 +20,7 @@
 #include "archive/note.h"
 #include "archive/segment_read.h"
 #include "archive/signer.h"
+#include "archive/verify.h"
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/secret.h"
@@ -724,6 +725,88 @@ group_teardown(void **state)
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+/* ---- progress ---- */
+
+struct told {
+	unsigned	calls;
+	uint64_t	done, all;
+};
+
+static void
+on_progress(void *arg, uint64_t done, uint64_t all)
+{
+	struct told *t = arg;
+
+	assert_true(done >= t->done && done <= all);
+	t->calls++;
+	t->done = done;
+	t->all = all;
+}
+
+static void
+on_no_fault(void *arg, const struct walk_place *place, const struct err *why)
+{
+	(void)arg;
+	(void)place;
+	fail_msg("%s", why->msg);
+}
+
+/* Whoever reads an archive through tells how far it is, to the last byte:
+ * verifying, both ways, and opening for writing. */
+static void
+test_progress(void **state)
+{
+	static int (*const levels[])(struct verify_report *,
+	    const struct verify_opts *, struct err *) = { verify_full,
+		verify_quick };
+	struct world *w = *state;
+	struct layout *l = NULL;
+	uint64_t *firsts = NULL, all;
+	struct told t = { 0 };
+	struct verify_opts o = { .on_fault = on_no_fault,
+		.on_progress = on_progress, .arg = &t };
+	struct verify_report rep;
+	struct life f;
+	size_t n = 0;
+
+	life_init(&f, id);
+	f.o.segment_entries = 4;
+	life_begin(&f, w->path);
+	life_manifest(&f, &ep);
+	for (int i = 0; i < 14; i++)
+		life_records(&f, &ep, 1, 20);
+	assert_int_equal(commit_idle(f.c, NULL), 0);
+	life_end(&f, false);
+
+	assert_int_equal(layout_open(&l, w->path, NULL), 0);
+	assert_int_equal(layout_list(l, &firsts, &n, NULL), 0);
+	assert_true(n > 2);
+	all = layout_bytes(l, firsts, n);
+	o.layout = l;
+	o.pin = identity_vkey(id);
+	for (size_t i = 0; i < TEST_COUNT(levels); i++) {
+		memset(&t, 0, sizeof(t));
+		assert_int_equal(against_new(&o.against, o.pin, NULL), 0);
+		assert_int_equal(levels[i](&rep, &o, NULL), 0);
+		against_free(&o.against);
+		assert_int_equal(rep.size, 15);
+		assert_true(t.calls >= 15);
+		assert_true(t.done == all && t.all == all);
+	}
+	/* from the newest closed segment on */
+	all = layout_bytes(l, firsts + n - 1, 1);
+	memset(&t, 0, sizeof(t));
+	life_init(&f, id);
+	f.o.recovery.on_progress = on_progress;
+	f.o.recovery.arg = &t;
+	life_begin(&f, w->path);
+	life_end(&f, true);
+	assert_true(t.calls > 0);
+	assert_true(t.done == all && t.all == all);
+	free(firsts);
+	layout_free(&l);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -739,6 +822,7 @@ main(int argc, char **argv)
 		TEST(test_no_room),
 		TEST(test_epoch_file),
 		TEST(test_time),
+		TEST(test_progress),
 	};
 
 	(void)argv;
