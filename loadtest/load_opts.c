@@ -18,8 +18,12 @@ int
 load_opts_parse(const struct load_opts *s, void *arg, int argc, char **argv)
 {
 	struct err e = ERR_INIT;
+	char prog[64];
 	int c, at, r;
 
+	/* getopt begins its messages with it. */
+	(void)snprintf(prog, sizeof(prog), "amber-load %s", s->command);
+	argv[0] = prog;
 	optind = 1;
 	while (at = optind, (c = getopt_long(argc, argv, s->shorts, s->longs,
 	    NULL)) != -1) {

@@ -26,6 +26,10 @@ enum {
 	MIB = 1024 * 1024,
 };
 static const uint64_t size_max = UINT64_C(64) << 30;
+/* Below, a full answer takes so long that the client gives up when a few
+ * share the line; above, no loopback is. */
+static const uint64_t rate_min = UINT64_C(64000);
+static const uint64_t rate_max = UINT64_C(100) * 1000 * 1000 * 1000;
 
 struct transport_options {
 	struct transport_job	job;
@@ -118,6 +122,18 @@ parse_delay(const char *s, uint64_t *us, struct err *e)
 }
 
 static int
+parse_rate(const char *s, uint64_t *out, struct err *e)
+{
+	int r;
+
+	if ((r = units_parse_rate(s, out, e)) == 0 &&
+	    (*out < rate_min || *out > rate_max))
+		return err_set(e, ERR_ARG, "64kbit to 100Gbit a second; none "
+		    "for no limit");
+	return r;
+}
+
+static int
 parse_size(const char *s, uint64_t *out, struct err *e)
 {
 	int r;
@@ -147,7 +163,7 @@ take_option(void *arg, int c, const char *s, struct err *e)
 		o->has_delay = true;
 		return parse_delay(s, &job->delay_us, e);
 	case 'r':
-		return units_parse_rate(s, &job->bits_per_s, e);
+		return parse_rate(s, &job->bits_per_s, e);
 	case 'n':
 		return parse_unsigned(s, TRANSPORT_STREAMS_MAX,
 		    &job->streams, e);

@@ -105,9 +105,12 @@ BAD = [["--window", "0"], ["--window", "57"], ["--uploads", "65"],
        ["--streams", "129"], ["--streams", "0"], ["--repeat", "1001"],
        ["--size", "0"], ["--size", "65GiB"], ["--size", "x"],
        ["--delay", "10001ms"], ["--delay", "5"+"0"*20], ["--rate", "fast"],
+       ["--rate", "0"], ["--rate", "100"], ["--rate", "63999bit"],
+       ["--rate", "100000000001"], ["--rate", "1"+"0"*19],
        ["--seed", "-1"], ["--no-such"], ["extra"],
        ["--matrix", "--delay", "1ms"], ["--matrix", "--window", "4"]]
 GOOD = [["--window", "56"], ["--uploads", "64"], ["--size", "1"],
+        ["--rate", "64kbit"], ["--rate", "100Gbit"],
         ["--delay", "0ms"], ["--seed", str(2**64 - 1)]]
 
 
@@ -115,6 +118,11 @@ def test_options():
     for args in BAD:
         p = run(*args, code=2)
         assert p.stdout == "" and p.stderr, args
+    for args in ["--rate", "0"], ["--rate", "100"]:
+        assert "64kbit to 100Gbit" in run(*args, code=2).stderr
+    for args in ["--size"], ["--no-such"], ["-Z"]:
+        said = run(*args, code=2).stderr
+        assert said.startswith("amber-load transport: "), said
     for args in GOOD:
         run("--size", "1KiB", *args)
     assert "--matrix" in run("--help").stdout
