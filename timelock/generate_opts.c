@@ -162,7 +162,7 @@ take_long(struct generate_opts *o, int c, const char *arg, struct err *e)
 		o->origin = arg;
 		return 0;
 	}
-	return err_set(e, ERR_ARG, "see above");
+	return err_set(e, ERR_ARG, "unknown option");
 }
 
 static int
@@ -273,6 +273,8 @@ generate_opts_parse(struct generate_opts *o, int argc, char **argv)
 			(void)fputs(help, stdout);
 			return TIMELOCK_EXIT_OK;
 		}
+		if (c == '?')
+			return timelock_cli_hint("generate");
 		if (take(o, c, optarg, &e) == 0)
 			continue;
 		if (option_name(c) != NULL)

@@ -97,7 +97,7 @@ parse(struct inspect *in, int argc, char **argv)
 			(void)fputs(help, stdout);
 			return TIMELOCK_EXIT_OK;
 		default:
-			return timelock_cli_usage("inspect", "see above");
+			return timelock_cli_hint("inspect");
 		}
 	}
 	if (optind + 1 != argc)

@@ -81,7 +81,7 @@ keygen_main(int argc, char **argv)
 			(void)fputs(help, stdout);
 			return TIMELOCK_EXIT_OK;
 		default:
-			return timelock_cli_usage("keygen", "see above");
+			return timelock_cli_hint("keygen");
 		}
 	}
 	if (optind != argc || origin == NULL || out == NULL)

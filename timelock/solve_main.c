@@ -117,7 +117,7 @@ parse(struct solve *s, int argc, char **argv)
 			(void)fputs(help, stdout);
 			return TIMELOCK_EXIT_OK;
 		default:
-			return timelock_cli_usage("solve", "see above");
+			return timelock_cli_hint("solve");
 		}
 	}
 	if (optind + 1 != argc || s->pin == NULL || s->journal == NULL ||

@@ -50,7 +50,14 @@ timelock_cli_usage(const char *command, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vfprintf(stderr, fmt, ap);
 	va_end(ap);
-	(void)fprintf(stderr, "\nTry 'amber-timelock %s --help'.\n", command);
+	(void)fputc('\n', stderr);
+	return timelock_cli_hint(command);
+}
+
+int
+timelock_cli_hint(const char *command)
+{
+	(void)fprintf(stderr, "Try 'amber-timelock %s --help'.\n", command);
 	return TIMELOCK_EXIT_USAGE;
 }
 

@@ -33,6 +33,8 @@ int	timelock_cli_fail(const char *command, const struct err *e);
 /* The same for a wrong command line, with a hint at --help. */
 int	timelock_cli_usage(const char *command, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The hint alone, after getopt_long() has said what is wrong. */
+int	timelock_cli_hint(const char *command);
 
 /* sodium, no core dump, not dumpable, ignore SIGPIPE. */
 int	timelock_cli_begin(struct err *e);

@@ -54,6 +54,18 @@ finish(int code)
 	return code == TIMELOCK_EXIT_OK ? TIMELOCK_EXIT_FAILED : code;
 }
 
+/* getopt begins its messages with argv[0]. */
+static int
+run_command(size_t i, int argc, char **argv)
+{
+	char prog[64];
+
+	(void)snprintf(prog, sizeof(prog), "amber-timelock %s",
+	    commands[i].name);
+	argv[0] = prog;
+	return commands[i].run(argc, argv);
+}
+
 static int
 run(int argc, char **argv)
 {
@@ -72,7 +84,7 @@ run(int argc, char **argv)
 	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+			return run_command(i, argc - 1, argv + 1);
 	}
 	(void)fprintf(stderr, "amber-timelock: no command '%s'\n", argv[1]);
 	usage(stderr);

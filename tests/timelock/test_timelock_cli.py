@@ -373,8 +373,21 @@ class Folder(unittest.TestCase):
             self.assertIn(name, text)
             self.assertIn("Usage: amber-timelock " + name,
                           run(name, "--help").stdout)
-            run(name, "--nonsense", code=2)
             run(name, code=2)
+            for bad in ("--nonsense", "-Z", "--help=1"):
+                p = run(name, bad, code=2)
+                for line in p.stderr.splitlines()[:-1]:
+                    self.assertTrue(line.startswith(
+                        f"amber-timelock {name}: "), line)
+                self.assertIn(bad.strip("-")[0:4], p.stderr)
+                self.assertNotIn("see above", p.stderr)
+        p = run("solve", "m.cose", "--pin", code=2)
+        self.assertEqual(p.stderr.splitlines()[0], "amber-timelock solve: "
+                         "option '--pin' requires an argument")
+        for name in ("calibrate", "bench"):
+            p = run(name, "--mode", code=2)
+            self.assertEqual(p.stderr.splitlines()[0], f"amber-timelock {name}"
+                             ": option '--mode' requires an argument")
         run(code=2)
         run("nonsense", code=2)
         for args in (("-n", 0), ("-n", 1025), ("-s", 0), ("-s", 1 << 41),
