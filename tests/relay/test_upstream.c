@@ -474,6 +474,34 @@ test_kept(void **state)
 	rig_close(&g);
 }
 
+/* As many as the cap are kept, of all sessions; then the oldest goes. */
+static void
+test_kept_cap(void **state)
+{
+	struct rig_request q = { .path = "/ok" };
+	struct upstream_result *r;
+	struct upstream_stats st;
+	struct rig g;
+
+	(void)state;
+	rig_open(&g, NULL);
+	g.limits.idle_connections = 2;
+	upstream_set_limits(g.up, &g.limits);
+	for (q.session = 1; q.session <= 3; q.session++) {
+		r = rig_fetch(&g, &q);
+		assert_false(r->is_reused);
+		upstream_result_free(&r);
+		upstream_get_stats(g.up, &st);
+		assert_int_equal(st.idle, q.session < 2 ? 1 : 2);
+	}
+	for (q.session = 3; q.session >= 1; q.session--) {
+		r = rig_fetch(&g, &q);
+		assert_int_equal(r->is_reused, q.session > 1);
+		upstream_result_free(&r);
+	}
+	rig_close(&g);
+}
+
 /* What a policy let pass is nothing to the next one: neither a kept connection
  * nor one of a request under way is used again. */
 static void
@@ -658,6 +686,7 @@ main(void)
 		cmocka_unit_test(test_rebinding),
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_kept_cap),
 		cmocka_unit_test(test_new_policy),
 		cmocka_unit_test(test_never_reused),
 		cmocka_unit_test(test_race),
