@@ -116,12 +116,15 @@ supervisor_on_hangup(evutil_socket_t sig, short what, void *arg)
 	(void)what;
 	if (s->is_stopping)
 		return;
-	supervisor_notify(s, "RELOADING=1\n");
+	/* Before it is ready READY=1 would say that it is. */
+	if (s->was_ready)
+		supervisor_notify(s, "RELOADING=1\n");
 	if (reload(s, &e) != 0)
 		log_err(&e, "reload: nothing is changed");
 	else
 		log_info("reload: done");
-	supervisor_notify(s, "READY=1\n");
+	if (s->was_ready)
+		supervisor_notify(s, "READY=1\n");
 	supervisor_turn(s);
 }
 

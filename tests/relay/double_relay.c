@@ -3,9 +3,9 @@
  * speaks all frames of relay/messages.h and serves nobody.
  *
  * Files that change it: "refuse" (a number: exit with it), "deaf" (say no
- * longer that it lives), "silent" (publish nothing), "stubborn" (do not
- * stop), "renew" (ask for another certificate, once), "babble" (break the
- * protocol, once).
+ * longer that it lives), "unready" (never say that it listens), "silent"
+ * (publish nothing), "stubborn" (do not stop), "renew" (ask for another
+ * certificate, once), "babble" (break the protocol, once).
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -163,7 +163,8 @@ take_start(const struct frame *f)
 		exit((int)refuse);
 	open_signer();
 	ask_leaf();
-	say_ready();
+	if (!double_folder_has("unready"))
+		say_ready();
 }
 
 static void

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -319,6 +321,7 @@ teardown(void **state)
 {
 	struct rig *g = *state;
 
+	(void)unsetenv("NOTIFY_SOCKET");
 	if (g->pid > 0) {
 		(void)kill(g->pid, SIGKILL);
 		(void)wait_exit(g);
@@ -454,6 +457,59 @@ test_stop_generator(void **state)
 	hit(g, SIGTERM);
 	exits(g, SUPERVISOR_EXIT_OK);
 	see(g, "generator.log", "stopped", 1);
+}
+
+/* What the service manager was told, but for what people read. */
+static void
+told(struct rig *g, int fd, const char *want)
+{
+	char all[1024] = "", one[256];
+	ssize_t n;
+
+	while ((n = recv(fd, one, sizeof(one) - 1, MSG_DONTWAIT)) > 0) {
+		one[n] = '\0';
+		if (strncmp(one, "STATUS=", 7) != 0 &&
+		    strlen(all) + (size_t)n < sizeof(all))
+			strcat(all, one);
+	}
+	if (strcmp(all, want) == 0)
+		return;
+	show(g, "log");
+	fail_msg("told: %s", all);
+}
+
+static void
+test_service_manager(void **state)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct rig *g = *state;
+	int fd;
+
+	(void)snprintf(sun.sun_path, sizeof(sun.sun_path), "%.90s/notify",
+	    g->folder);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_not_equal(fd, -1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	assert_int_equal(setenv("NOTIFY_SOCKET", sun.sun_path, 1), 0);
+	/* Not ready yet: a reload does not make it so. */
+	put(g, "unready", "");
+	begin(g);
+	free(wait_line(g, "relay.log", "start ", 1));
+	hit(g, SIGHUP);
+	see_log(g, "reload: done");
+	hit(g, SIGTERM);
+	exits(g, SUPERVISOR_EXIT_OK);
+	told(g, fd, "STOPPING=1\n");
+	take_away(g, "unready");
+	take_away(g, "log");
+	start(g);
+	see_log(g, ": in the archive");
+	hit(g, SIGHUP);
+	see_log(g, "reload: done");
+	hit(g, SIGTERM);
+	exits(g, SUPERVISOR_EXIT_OK);
+	told(g, fd, "READY=1\nRELOADING=1\nREADY=1\nSTOPPING=1\n");
+	close(fd);
 }
 
 /* One that does not listen is not waited for when all else is done: neither
@@ -734,6 +790,7 @@ main(void)
 		WITH_RIG(test_generator_faults),
 		WITH_RIG(test_generator_killed),
 		WITH_RIG(test_stop_generator),
+		WITH_RIG(test_service_manager),
 		WITH_RIG(test_deaf_generator),
 		WITH_RIG(test_second_signal),
 		WITH_RIG(test_crash_while_draining),
