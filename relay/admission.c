@@ -10,6 +10,7 @@
 
 enum {
 	RETRY_MAX_S = 120,
+	CLOSED_S = 5,		/* how often to ask, when nobody is served */
 	FIRST_GUESS_MS = 1000,	/* before anything was measured */
 	MEAN_SHARE = 8,		/* one in eight: the newest's weight */
 };
@@ -212,6 +213,8 @@ admission_retry_after_s(const struct admission *a)
 	if ((a->closed == ADMISSION_WARMING ||
 		a->closed == ADMISSION_EXPIRED) && a->wait_s != 0)
 		s = a->wait_s;
+	else if (a->closed != ADMISSION_OK && s < CLOSED_S)
+		s = CLOSED_S;
 	return s < 1 ? 1 : s > RETRY_MAX_S ? RETRY_MAX_S : (unsigned)s;
 }
 

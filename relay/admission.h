@@ -87,8 +87,9 @@ bool	admission_take_request(struct admission *a, uint64_t bytes);
 void	admission_give_request(struct admission *a, uint64_t bytes);
 
 /* Seconds for Retry-After, 1..120: without an epoch, until there is one, as
- * far as that is known; else the time until a permit is likely to come back,
- * from the mean of recent operations and how many run. */
+ * far as that is known; 5 at least while nobody is served; else the time
+ * until a permit is likely to come back, from the mean of recent operations
+ * and how many run. */
 unsigned admission_retry_after_s(const struct admission *a);
 /* The word of Amber-Reason. */
 const char *admission_word(enum admission_refusal why);

@@ -215,12 +215,17 @@ test_retry_after(void **state)
 	assert_int_equal(admission_retry_after_s(a), 1);
 	run_for(a, 3600 * 1000, 100);
 	assert_int_equal(admission_retry_after_s(a), 120);
-	/* Without an epoch it is the puzzle's time that counts, if known. */
+	/* Without an epoch it is the puzzle's time that counts, if known; for
+	 * what holds for all nobody need come back at once. */
 	run_for(a, 1, 100);
 	admission_set_closed(a, ADMISSION_WARMING);
-	assert_int_equal(admission_retry_after_s(a), 1);
+	assert_int_equal(admission_retry_after_s(a), 5);
 	admission_set_wait_s(a, 77);
 	assert_int_equal(admission_retry_after_s(a), 77);
+	admission_set_closed(a, ADMISSION_STORAGE);
+	assert_int_equal(admission_retry_after_s(a), 5);
+	admission_set_closed(a, ADMISSION_DRAINING);
+	assert_int_equal(admission_retry_after_s(a), 5);
 	admission_set_closed(a, ADMISSION_EXPIRED);
 	admission_set_wait_s(a, 86400);
 	assert_int_equal(admission_retry_after_s(a), 120);
