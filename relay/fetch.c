@@ -139,34 +139,13 @@ answer_unarchived(struct fetch *f, bool is_full, const char *why)
 	answer_own(f, &o);
 }
 
-static int64_t
-us_of(int64_t ms)
-{
-	return ms < 0 ? -1 : ms * 1000;
-}
-
-static struct answer_times
-times_of(const struct upstream_result *res, const struct archive_done *d)
-{
-	const int64_t *ms = res->times.ms;
-
-	return (struct answer_times){ .dns = us_of(ms[CAPTURE_DNS]),
-		.connect = us_of(ms[CAPTURE_CONNECT]),
-		.tls = us_of(ms[CAPTURE_TLS]),
-		.first_byte = us_of(ms[CAPTURE_FIRST_BYTE]),
-		.body = us_of(res->body_ms),
-		.fetch = us_of(ms[CAPTURE_TOTAL]),
-		.seal = (int64_t)(d->seal_ns / 1000),
-		.commit = (int64_t)(d->commit_ns / 1000) };
-}
-
 static void
 answer_archived(struct fetch *f, const struct archive_done *d)
 {
 	struct answer_record rec = { d->index, d->receipt, d->receipt_len,
 		d->rs };
 	const struct upstream_result *res = f->res;
-	const struct answer_times times = times_of(res, d);
+	const struct answer_times times = fetch_record_times(res, d);
 	struct answer_opts o = { .record = &rec,
 		.times = &times,
 		.received = res->message == NULL ? 0 : res->message->status };

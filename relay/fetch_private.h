@@ -13,6 +13,8 @@
 #include "relay/upstream.h"
 #include "transport/url.h"
 
+struct archive_done;
+
 enum { FETCH_METHOD_MAX = 16 };
 
 struct fetch {
@@ -54,6 +56,9 @@ int	fetch_record_fill(struct fetch *f, int64_t start_ms, struct err *e);
 /* The names not to be captured: the service's and the request's own. */
 int	fetch_record_redact(struct fetch *f, struct http_fields fields,
 	struct err *e);
+/* How long each stage took, as the client is told. */
+struct answer_times fetch_record_times(const struct upstream_result *res,
+	const struct archive_done *d);
 void	fetch_record_free(struct fetch *f);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "archive/archive.h"
 #include "base/err.h"
 #include "base/version.h"
 #include "relay/config.h"
@@ -134,6 +135,28 @@ fetch_record_fill(struct fetch *f, int64_t start_ms, struct err *e)
 		 &c->request_head, e)) != 0)
 		return r;
 	return fill_response(f, e);
+}
+
+static int64_t
+us_of(int64_t ms)
+{
+	return ms < 0 ? -1 : ms * 1000;
+}
+
+struct answer_times
+fetch_record_times(const struct upstream_result *res,
+    const struct archive_done *d)
+{
+	const int64_t *ms = res->times.ms;
+
+	return (struct answer_times){ .dns = us_of(ms[CAPTURE_DNS]),
+		.connect = us_of(ms[CAPTURE_CONNECT]),
+		.tls = us_of(ms[CAPTURE_TLS]),
+		.first_byte = us_of(ms[CAPTURE_FIRST_BYTE]),
+		.body = us_of(res->body_ms),
+		.fetch = us_of(ms[CAPTURE_TOTAL]),
+		.seal = (int64_t)(d->seal_ns / 1000),
+		.commit = (int64_t)(d->commit_ns / 1000) };
 }
 
 void
