@@ -17,9 +17,11 @@
 
 struct reserved_file {
 	char	*path;
-	char	*tmp;		/* NULL once it has its final name */
+	char	*tmp;		/* NULL: it has no name, or its final one */
 	int	 fd;
 };
+
+enum { FD_PATH_MAX = 64 };
 
 /* For file systems without fallocate(2). */
 static int
@@ -60,15 +62,49 @@ reserve(int fd, size_t n, struct err *e)
 	return err_set(e, r, "%s", why.msg);
 }
 
+/* What linkat(2) takes for a file without a name, as open(2) says under
+ * O_TMPFILE. */
+static const char *
+path_of_fd(int fd, char out[FD_PATH_MAX])
+{
+	snprintf(out, FD_PATH_MAX, "/proc/self/fd/%d", fd);
+	return out;
+}
+
+/* What is beside path, or its folder itself (rest ""); NULL: no memory. */
 static char *
-name_beside(const char *path)
+beside(const char *path, const char *rest)
 {
 	const char *slash = strrchr(path, '/');
 	const int n = slash == NULL ? 0 : (int)(slash - path) + 1;
 	char *name;
 
-	return asprintf(&name, "%.*s.new-XXXXXX.tmp", n, path) == -1 ? NULL :
-	    name;
+	return asprintf(&name, "%.*s%s", n, path, n == 0 && rest[0] == '\0' ?
+	    "." : rest) == -1 ? NULL : name;
+}
+
+/* Without a name if the system can do that and give it one later: then not
+ * even kill -9 leaves it behind. */
+static int
+open_room(struct reserved_file *f, struct err *e)
+{
+	char *folder, at[FD_PATH_MAX];
+
+	if ((folder = beside(f->path, "")) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for a file's name");
+	f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	free(folder);
+	if (f->fd != -1 && access(path_of_fd(f->fd, at), F_OK) == 0)
+		return 0;
+	if (f->fd != -1)
+		close(f->fd);
+	if ((f->tmp = beside(f->path, ".new-XXXXXX.tmp")) == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for a file's name");
+	if ((f->fd = mkostemps(f->tmp, 4, O_CLOEXEC)) != -1)
+		return 0;
+	free(f->tmp);
+	f->tmp = NULL;
+	return err_sys(e, "open a temporary file");
 }
 
 int
@@ -76,23 +112,15 @@ reserved_file_new(struct reserved_file **out, const char *path, size_t n,
     struct err *e)
 {
 	struct reserved_file *f;
-	char *tmp = NULL;
 	int r;
 
 	if ((f = calloc(1, sizeof(*f))) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a file");
 	f->fd = -1;
-	if ((f->path = strdup(path)) == NULL ||
-	    (tmp = name_beside(path)) == NULL)
+	if ((f->path = strdup(path)) == NULL)
 		r = err_set(e, ERR_NOMEM, "no memory for a file's name");
-	else if ((f->fd = mkostemps(tmp, 4, O_CLOEXEC)) == -1)
-		r = err_sys(e, "open a temporary file");
-	else {
-		f->tmp = tmp;
-		tmp = NULL;
+	else if ((r = open_room(f, e)) == 0)
 		r = reserve(f->fd, n, e);
-	}
-	free(tmp);
 	if (r != 0)
 		reserved_file_free(&f);
 	*out = f;
@@ -103,6 +131,11 @@ reserved_file_new(struct reserved_file **out, const char *path, size_t n,
 static int
 give_name(struct reserved_file *f, struct err *e)
 {
+	char at[FD_PATH_MAX];
+
+	if (f->tmp == NULL)
+		return linkat(AT_FDCWD, path_of_fd(f->fd, at), AT_FDCWD,
+		    f->path, AT_SYMLINK_FOLLOW) == -1 ? err_sys(e, "link") : 0;
 	if (renameat2(AT_FDCWD, f->tmp, AT_FDCWD, f->path,
 	    RENAME_NOREPLACE) == -1) {
 		if (errno != EINVAL && errno != ENOSYS)

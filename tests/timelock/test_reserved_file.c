@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +21,10 @@ enum { ROOM = 200000 };
 static struct plan {
 	int		err;
 	unsigned	at, seen;
-} on_fallocate, on_pwrite, on_fsync, on_rename, on_truncate;
+} on_fallocate, on_pwrite, on_fsync, on_rename, on_link, on_truncate;
 static off_t asked;		/* of fallocate */
+/* A system without nameless files: the temporary has a name. */
+static bool is_named;
 
 static int
 fails(struct plan *p)
@@ -31,6 +35,12 @@ fails(struct plan *p)
 	return -1;
 }
 
+int	__real_open(const char *path, int flags, ...);
+int	__wrap_open(const char *path, int flags, ...);
+int	__real_linkat(int a, const char *from, int b, const char *to,
+	    int flags);
+int	__wrap_linkat(int a, const char *from, int b, const char *to,
+	    int flags);
 int	__real_fallocate(int fd, int mode, off_t at, off_t n);
 int	__wrap_fallocate(int fd, int mode, off_t at, off_t n);
 ssize_t	__real_pwrite(int fd, const void *p, size_t n, off_t at);
@@ -43,6 +53,29 @@ int	__real_renameat2(int a, const char *from, int b, const char *to,
 	    unsigned flags);
 int	__wrap_renameat2(int a, const char *from, int b, const char *to,
 	    unsigned flags);
+
+int
+__wrap_open(const char *path, int flags, ...)
+{
+	mode_t mode;
+	va_list ap;
+
+	va_start(ap, flags);
+	mode = va_arg(ap, mode_t);
+	va_end(ap);
+	if (is_named && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return __real_open(path, flags, mode);
+}
+
+int
+__wrap_linkat(int a, const char *from, int b, const char *to, int flags)
+{
+	return fails(&on_link) != 0 ? -1 :
+	    __real_linkat(a, from, b, to, flags);
+}
 
 int
 __wrap_fallocate(int fd, int mode, off_t at, off_t n)
@@ -81,25 +114,34 @@ __wrap_renameat2(int a, const char *from, int b, const char *to,
 static void
 plan(struct plan *p, unsigned at, int err)
 {
-	on_fallocate = on_pwrite = on_fsync = on_rename = on_truncate =
-	    (struct plan){ 0, 0, 0 };
+	on_fallocate = on_pwrite = on_fsync = on_rename = on_link =
+	    on_truncate = (struct plan){ 0, 0, 0 };
 	if (p != NULL)
 		*p = (struct plan){ err, at, 0 };
 }
 
-/* What all files of a folder take of the disk. */
+/* Bytes of the only open file in this folder, with or without a name; -1:
+ * none. */
 static long long
-disk_bytes(const char *folder)
+room_bytes(const char *folder)
 {
-	char *cmd = NULL, line[64] = "";
-	FILE *f;
+	const size_t len = strlen(folder);
+	char link[32], path[4096];
+	long long n = -1;
+	struct stat st;
+	int fd;
 
-	assert_true(asprintf(&cmd, "cat '%s'/.new-*.tmp | wc -c", folder) > 0);
-	assert_non_null(f = popen(cmd, "r"));
-	assert_non_null(fgets(line, sizeof(line), f));
-	assert_int_equal(pclose(f), 0);
-	free(cmd);
-	return atoll(line);
+	for (fd = 3; fd < 64; fd++) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		if (readlink(link, path, sizeof(path)) <= (ssize_t)len ||
+		    memcmp(path, folder, len) != 0 || path[len] != '/')
+			continue;
+		assert_int_equal(n, -1);
+		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(st.st_nlink, is_named ? 1 : 0);
+		n = st.st_size;
+	}
+	return n;
 }
 
 /* From room to file; relative and absolute names, and no fallocate. */
@@ -122,7 +164,8 @@ test_whole(void **state)
 		assert_int_equal(reserved_file_new(&f, i % 2 == 0 ? path :
 		    "m", ROOM, &e), 0);
 		assert_int_equal(asked, ROOM);
-		assert_int_equal(disk_bytes(*state), ROOM);
+		assert_int_equal(room_bytes(*state), ROOM);
+		assert_int_equal(test_folder_count(*state), is_named ? 1 : 0);
 		assert_int_equal(access(path, F_OK), -1);
 		assert_int_equal(reserved_file_put(f, "whole", 5, mode, &e),
 		    0);
@@ -148,8 +191,10 @@ test_given_back(void **state)
 
 	plan(NULL, 0, 0);
 	assert_int_equal(reserved_file_new(&f, path, ROOM, &e), 0);
-	assert_int_equal(test_folder_count(*state), 1);
+	assert_int_equal(room_bytes(*state), ROOM);
+	assert_int_equal(test_folder_count(*state), is_named ? 1 : 0);
 	reserved_file_free(&f);
+	assert_int_equal(room_bytes(*state), -1);
 	assert_int_equal(test_folder_count(*state), 0);
 	reserved_file_free(&f);
 	free(path);
@@ -191,7 +236,8 @@ test_put_fails(void **state)
 		struct plan	*p;
 		int		 err;
 	} rows[] = { { &on_pwrite, ENOSPC }, { &on_truncate, EIO },
-		{ &on_fsync, EIO }, { &on_rename, ENOSPC } };
+		{ &on_fsync, EIO },
+		{ is_named ? &on_rename : &on_link, ENOSPC } };
 	char *path = test_path(*state, "m");
 	struct err e = ERR_INIT;
 
@@ -247,17 +293,33 @@ test_names(void **state)
 	free(path);
 }
 
+static int
+named_setup(void **state)
+{
+	is_named = true;
+	return test_folder_setup(state);
+}
+
+static int
+nameless_setup(void **state)
+{
+	is_named = false;
+	return test_folder_setup(state);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define IN_FOLDER(t) cmocka_unit_test_setup_teardown(t, test_folder_setup, \
-	    test_folder_teardown)
-		IN_FOLDER(test_whole),
-		IN_FOLDER(test_given_back),
-		IN_FOLDER(test_no_room),
-		IN_FOLDER(test_put_fails),
-		IN_FOLDER(test_names),
+#define BOTH_WAYS(t) \
+	cmocka_unit_test_setup_teardown(t, nameless_setup, \
+	    test_folder_teardown), \
+	cmocka_unit_test_setup_teardown(t, named_setup, test_folder_teardown)
+		BOTH_WAYS(test_whole),
+		BOTH_WAYS(test_given_back),
+		BOTH_WAYS(test_no_room),
+		BOTH_WAYS(test_put_fails),
+		BOTH_WAYS(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
