@@ -236,6 +236,9 @@ inner_new(struct inner **out, struct service *s, const struct inner_cbs *cbs,
 	struct inner *i;
 	int r;
 
+	/* The sockets listen before the supervisor has certified a key. */
+	if (s->leaf == NULL)
+		return err_set(e, ERR_PHASE, "there is no certificate yet");
 	if ((i = calloc(1, sizeof(*i))) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a session");
 	http_limits_init(&limits);

@@ -36,7 +36,8 @@ struct inner_cbs {
 	void	*arg;
 };
 
-/* Callbacks come from inside the calls below and from the loop. */
+/* Callbacks come from inside the calls below and from the loop.  ERR_PHASE
+ * before the relay has its certificate. */
 int	inner_new(struct inner **out, struct service *s,
 	const struct inner_cbs *cbs, struct err *e);
 /* Not from inside a callback.  Cancels what is under way. */

@@ -784,6 +784,29 @@ test_aborts(void **state)
 	relay_world_close(&w);
 }
 
+/* Whoever comes before the relay has its certificate is refused, not more. */
+static void
+test_too_early(void **state)
+{
+	const struct inner_cbs cbs = { on_event, on_event, on_established,
+		on_busy, on_abort, NULL };
+	struct tls_context *leaf;
+	struct inner *i = NULL;
+	struct relay_world w;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	relay_world_open(&w, "");
+	leaf = w.s.leaf;
+	w.s.leaf = NULL;
+	assert_int_equal(inner_new(&i, &w.s, &cbs, &e), ERR_PHASE);
+	assert_null(i);
+	w.s.leaf = leaf;
+	assert_int_equal(inner_new(&i, &w.s, &cbs, &e), 0);
+	inner_free(&i);
+	relay_world_close(&w);
+}
+
 int
 main(void)
 {
@@ -801,6 +824,7 @@ main(void)
 		cmocka_unit_test(test_bad_requests),
 		cmocka_unit_test(test_slow_body),
 		cmocka_unit_test(test_aborts),
+		cmocka_unit_test(test_too_early),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
