@@ -148,7 +148,9 @@ run_row(size_t row, unsigned wanted)
 		if (f.failed[i] > 0)
 			print_message("  %u failed: %s\n", f.failed[i],
 			    exchange_client_fault_name((enum exchange_fault)i));
-	assert_true(f.ok * 100 >= wanted * 98);
+	/* One in 500 may fail cleanly; of a few, four are already more than
+	 * chance makes of that. */
+	assert_true(f.ok * 100 >= wanted * 98 || wanted - f.ok <= 3);
 	hostile_proxy_free(f.proxy);
 	exchange_net_close(&f.net);
 }
