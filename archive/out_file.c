@@ -14,12 +14,13 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/temp_file.h"
 #include "base/utf8.h"
 
 struct out_file {
-	char		*path, *tmp;	/* NULL: stdout, or no file */
+	char		*path;		/* NULL: stdout */
 	bool		 is_special;	/* a device: written as it comes */
-	int		 fd;
+	struct temp_file file;
 	bool		 is_terminal;
 	struct bytes	 held;		/* for the terminal */
 };
@@ -28,30 +29,23 @@ struct out_file {
 static int
 open_tmp(struct out_file *o, const char *path, struct err *e)
 {
+	struct err why = ERR_INIT;
 	struct stat st;
 	mode_t mask;
-	size_t n;
 
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return err_set(e, ERR_SYS, "%s: a folder, not a file", path);
 	if ((o->path = realpath(path, NULL)) == NULL)
 		o->path = strdup(path);		/* a new one */
-	n = (o->path == NULL ? 0 : strlen(o->path)) + sizeof(".XXXXXX.tmp");
-	if (o->path == NULL || (o->tmp = malloc(n)) == NULL)
+	if (o->path == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a name");
-	(void)snprintf(o->tmp, n, "%s.XXXXXX.tmp", o->path);
-	if ((o->fd = mkostemps(o->tmp, 4, O_CLOEXEC)) == -1) {
-		int why = errno;
-
-		free(o->tmp);
-		o->tmp = NULL;
-		/* Not ERR_NOENT: no archive or entry is missing. */
+	/* Not ERR_NOENT: no archive or entry is missing. */
+	if (temp_file_open(&o->file, o->path, &why) != 0)
 		return err_set(e, ERR_SYS, "create a file beside %s: %s",
-		    path, strerror(why));
-	}
+		    path, why.msg);
 	mask = umask(0);
 	(void)umask(mask);
-	if (fchmod(o->fd, 0666 & ~mask) == -1)
+	if (fchmod(o->file.fd, 0666 & ~mask) == -1)
 		return err_sys(e, "chmod");
 	return 0;
 }
@@ -62,10 +56,10 @@ open_special(struct out_file *o, const char *path, struct err *e)
 	o->is_special = true;
 	if ((o->path = strdup(path)) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a name");
-	if ((o->fd = io_open_special(path)) == -1)
+	if ((o->file.fd = io_open_special(path)) == -1)
 		return err_set(e, ERR_SYS, "open %s: %s", path,
 		    strerror(errno));
-	o->is_terminal = isatty(o->fd) == 1;
+	o->is_terminal = isatty(o->file.fd) == 1;
 	return 0;
 }
 
@@ -78,7 +72,7 @@ out_file_open(struct out_file **out, const char *path, struct err *e)
 	if ((o = calloc(1, sizeof(*o))) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory to write");
 	bytes_init(&o->held, OUT_FILE_TERMINAL_MAX);
-	o->fd = STDOUT_FILENO;
+	o->file = (struct temp_file){ NULL, STDOUT_FILENO };
 	if (path != NULL && strcmp(path, "-") != 0)
 		r = io_is_special(path) ? open_special(o, path, e) :
 					  open_tmp(o, path, e);
@@ -96,7 +90,7 @@ out_file_put(struct out_file *o, const void *p, size_t n, struct err *e)
 	int r;
 
 	if (!o->is_terminal) {
-		if ((r = io_write_full(o->fd, p, n, e)) != 0)
+		if ((r = io_write_full(o->file.fd, p, n, e)) != 0)
 			err_ctx(e, "%s", o->path == NULL ? "stdout" : o->path);
 		return r;
 	}
@@ -140,17 +134,14 @@ out_file_commit(struct out_file *o, struct err *e)
 			return err_set(e, ERR_ARG,
 			    "these bytes are not plain text, and stdout is a "
 			    "terminal: give -o FILE");
-		return io_write_full(o->fd, o->held.p, o->held.len, e);
+		return io_write_full(o->file.fd, o->held.p, o->held.len, e);
 	}
 	if (o->path == NULL || o->is_special)
 		return 0;
-	if (fsync(o->fd) == -1)
+	if (fsync(o->file.fd) == -1)
 		return err_sys(e, "fsync %s", o->path);
-	if (rename(o->tmp, o->path) == -1)
-		return err_sys(e, "rename to %s", o->path);
-	free(o->tmp);
-	o->tmp = NULL;
-	if ((r = io_sync_folder_of(o->path, e)) != 0)
+	if ((r = temp_file_rename(&o->file, o->path, true, e)) != 0 ||
+	    (r = io_sync_name(o->path, e)) != 0)
 		err_ctx(e, "%s", o->path);
 	return r;
 }
@@ -162,11 +153,9 @@ out_file_free(struct out_file **op)
 
 	if (o == NULL)
 		return;
-	if (o->tmp != NULL)
-		(void)unlink(o->tmp);
-	if (o->path != NULL && o->fd != -1)
-		(void)close(o->fd);
-	free(o->tmp);
+	if (o->path == NULL)
+		o->file.fd = -1;	/* stdout stays open */
+	temp_file_free(&o->file);
 	free(o->path);
 	bytes_free(&o->held);
 	free(o);

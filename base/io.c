@@ -3,7 +3,6 @@
  * It must not print, and must not leave a temporary behind on any failure.
  */
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/secret.h"
+#include "base/temp_file.h"
 
 enum { READ_STEP = 4096 };	/* bytes, least room made for a read */
 
@@ -243,9 +243,8 @@ io_sync_folder(const char *folder, struct err *e)
 	return r;
 }
 
-/* The folder's name of path: ".", "/" or what stands before the last "/". */
-static int
-folder_of(const char *path, char **out, struct err *e)
+int
+io_folder_of(const char *path, char **out, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder;
@@ -271,7 +270,7 @@ io_sync_folder_of(const char *path, struct err *e)
 
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return io_sync_folder(path, e);
-	if ((r = folder_of(path, &folder, e)) == 0)
+	if ((r = io_folder_of(path, &folder, e)) == 0)
 		r = io_sync_folder(folder, e);
 	free(folder);
 	return r;
@@ -294,7 +293,7 @@ io_check_place(const char *path, struct err *e)
 
 	if (*name_of(path) == '\0')
 		return err_set(e, ERR_ARG, "a file's name is missing");
-	if ((r = folder_of(path, &folder, e)) != 0)
+	if ((r = io_folder_of(path, &folder, e)) != 0)
 		return r;
 	if (stat(folder, &st) == -1)
 		r = err_sys(e, "folder %s", folder);
@@ -314,7 +313,8 @@ io_is_same_place(const char *a, const char *b)
 	bool is_same;
 
 	is_same = strcmp(name_of(a), name_of(b)) == 0 &&
-	    folder_of(a, &in_a, NULL) == 0 && folder_of(b, &in_b, NULL) == 0 &&
+	    io_folder_of(a, &in_a, NULL) == 0 &&
+	    io_folder_of(b, &in_b, NULL) == 0 &&
 	    stat(in_a, &x) == 0 && stat(in_b, &y) == 0 &&
 	    x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 	free(in_a);
@@ -322,44 +322,14 @@ io_is_same_place(const char *a, const char *b)
 	return is_same;
 }
 
-/* A file beside the one that is to be, and their folder. */
-struct temp {
-	char	*folder;
-	char	*path;		/* NULL once it has its final name */
-	int	 fd;
-};
-
-static void
-temp_free(struct temp *t)
-{
-	if (t->fd != -1)
-		close(t->fd);
-	if (t->path != NULL)
-		unlink(t->path);
-	free(t->path);
-	free(t->folder);
-}
-
-/* Made, written, and on the disk; not yet under its name. */
+/* Written, and on the disk; not yet under its name. */
 static int
-temp_write(struct temp *t, const char *path, const struct iovec *data,
-    mode_t mode, struct err *e)
+fill_temp(struct temp_file *t, const void *p, size_t n, mode_t mode,
+    struct err *e)
 {
-	char *name;
 	int r, fd;
 
-	if ((r = folder_of(path, &t->folder, e)) != 0)
-		return r;
-	if (asprintf(&name, "%s/.new-XXXXXX.tmp", t->folder) == -1)
-		return err_set(e, ERR_NOMEM, "no memory for a file name");
-	/* Mode 0600 at first. */
-	if ((t->fd = mkostemps(name, 4, O_CLOEXEC)) == -1) {
-		r = err_sys(e, "open a temporary file");
-		free(name);
-		return r;
-	}
-	t->path = name;
-	if ((r = io_write_full(t->fd, data->iov_base, data->iov_len, e)) != 0)
+	if ((r = io_write_full(t->fd, p, n, e)) != 0)
 		return r;
 	if (fchmod(t->fd, mode) == -1)
 		return err_sys(e, "fchmod");
@@ -373,43 +343,30 @@ temp_write(struct temp *t, const char *path, const struct iovec *data,
 	return 0;
 }
 
-/* Renames without replacing; link(2) where a file system cannot. */
-static int
-rename_new(const char *from, const char *to, struct err *e)
+int
+io_sync_name(const char *path, struct err *e)
 {
-	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return err_sys(e, "rename");
-	if (link(from, to) == -1)
-		return err_sys(e, "link");
-	unlink(from);
-	return 0;
+	int r;
+
+	if ((r = io_sync_folder_of(path, e)) != 0)
+		err_ctx(e, "the file is in place but may not outlive a power "
+		    "failure");
+	return r;
 }
 
 static int
-put_file(const char *path, const struct iovec *data, mode_t mode, bool replace,
+put_file(const char *path, const void *p, size_t n, mode_t mode, bool replace,
     struct err *e)
 {
-	struct temp t = { NULL, NULL, -1 };
+	struct temp_file t = TEMP_FILE_INIT;
 	int r;
 
-	if ((r = temp_write(&t, path, data, mode, e)) != 0)
-		goto out;
-	if (!replace)
-		r = rename_new(t.path, path, e);
-	else if (rename(t.path, path) == -1)
-		r = err_sys(e, "rename");
-	if (r != 0)
-		goto out;
-	free(t.path);
-	t.path = NULL;
-	if ((r = io_sync_folder(t.folder, e)) != 0)
-		err_ctx(e,
-		    "the file is in place but may not outlive a "
-		    "power failure");
-out:
-	temp_free(&t);
+	if ((r = temp_file_open(&t, path, e)) != 0)
+		return r;
+	if ((r = fill_temp(&t, p, n, mode, e)) == 0 &&
+	    (r = temp_file_rename(&t, path, replace, e)) == 0)
+		r = io_sync_name(path, e);
+	temp_file_free(&t);
 	return r;
 }
 
@@ -450,18 +407,14 @@ int
 io_replace_file(const char *path, const void *p, size_t n, mode_t mode,
     struct err *e)
 {
-	const struct iovec data = { (void *)(uintptr_t)p, n };
-
 	if (io_is_special(path))
 		return put_special(path, p, n, e);
-	return put_file(path, &data, mode, true, e);
+	return put_file(path, p, n, mode, true, e);
 }
 
 int
 io_create_file(const char *path, const void *p, size_t n, mode_t mode,
     struct err *e)
 {
-	const struct iovec data = { (void *)(uintptr_t)p, n };
-
-	return put_file(path, &data, mode, false, e);
+	return put_file(path, p, n, mode, false, e);
 }

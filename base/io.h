@@ -35,10 +35,10 @@ int	io_read_file(const char *path, struct bytes *out, struct err *e);
  * Atomic replace: a temporary file beside path, written, fsync'd, renamed
  * over it, and the folder fsync'd; on failure the temporary is removed and
  * the old file stands.  When only the folder's fsync failed the new file is
- * in place and the error says so.  A crash may leave a temporary: its name
- * begins with ".new-" and ends with ".tmp".  mode is exact, whatever the
- * umask.  A symbolic link is replaced, not followed.  What is no file to be
- * replaced (io_is_special()) is written to instead.
+ * in place and the error says so.  A crash may leave a temporary
+ * (temp_file.h).  mode is exact, whatever the umask.  A symbolic link is
+ * replaced, not followed.  What is no file to be replaced (io_is_special())
+ * is written to instead.
  */
 int	io_replace_file(const char *path, const void *p, size_t n, mode_t mode,
 	struct err *e);
@@ -65,5 +65,11 @@ bool	io_is_same_place(const char *a, const char *b);
 /* fsync of the folder that holds path (or of path itself if a folder). */
 int	io_sync_folder_of(const char *path, struct err *e);
 int	io_sync_folder(const char *folder, struct err *e);
+/* The folder that holds a file that just got its name; the error says that it
+ * has it. */
+int	io_sync_name(const char *path, struct err *e);
+/* The folder's name of path: ".", "/" or what stands before the last "/".  The
+ * caller frees *out. */
+int	io_folder_of(const char *path, char **out, struct err *e);
 
 #endif

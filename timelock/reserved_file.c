@@ -13,12 +13,12 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/temp_file.h"
 #include "timelock/reserved_file.h"
 
 struct reserved_file {
-	char	*path;
-	char	*tmp;		/* NULL: it has no name, or its final one */
-	int	 fd;
+	char			*path;
+	struct temp_file	 room;	/* path NULL also if it has no name */
 };
 
 enum { FD_PATH_MAX = 64 };
@@ -71,40 +71,24 @@ path_of_fd(int fd, char out[FD_PATH_MAX])
 	return out;
 }
 
-/* What is beside path, or its folder itself (rest ""); NULL: no memory. */
-static char *
-beside(const char *path, const char *rest)
-{
-	const char *slash = strrchr(path, '/');
-	const int n = slash == NULL ? 0 : (int)(slash - path) + 1;
-	char *name;
-
-	return asprintf(&name, "%.*s%s", n, path, n == 0 && rest[0] == '\0' ?
-	    "." : rest) == -1 ? NULL : name;
-}
-
 /* Without a name if the system can do that and give it one later: then not
  * even kill -9 leaves it behind. */
 static int
 open_room(struct reserved_file *f, struct err *e)
 {
 	char *folder, at[FD_PATH_MAX];
+	int r;
 
-	if ((folder = beside(f->path, "")) == NULL)
-		return err_set(e, ERR_NOMEM, "no memory for a file's name");
-	f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if ((r = io_folder_of(f->path, &folder, e)) != 0)
+		return r;
+	f->room.fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	free(folder);
-	if (f->fd != -1 && access(path_of_fd(f->fd, at), F_OK) == 0)
+	if (f->room.fd != -1 && access(path_of_fd(f->room.fd, at), F_OK) == 0)
 		return 0;
-	if (f->fd != -1)
-		close(f->fd);
-	if ((f->tmp = beside(f->path, ".new-XXXXXX.tmp")) == NULL)
-		return err_set(e, ERR_NOMEM, "no memory for a file's name");
-	if ((f->fd = mkostemps(f->tmp, 4, O_CLOEXEC)) != -1)
-		return 0;
-	free(f->tmp);
-	f->tmp = NULL;
-	return err_sys(e, "open a temporary file");
+	if (f->room.fd != -1)
+		close(f->room.fd);
+	f->room.fd = -1;
+	return temp_file_open(&f->room, f->path, e);
 }
 
 int
@@ -116,52 +100,41 @@ reserved_file_new(struct reserved_file **out, const char *path, size_t n,
 
 	if ((f = calloc(1, sizeof(*f))) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a file");
-	f->fd = -1;
+	f->room = (struct temp_file)TEMP_FILE_INIT;
 	if ((f->path = strdup(path)) == NULL)
 		r = err_set(e, ERR_NOMEM, "no memory for a file's name");
 	else if ((r = open_room(f, e)) == 0)
-		r = reserve(f->fd, n, e);
+		r = reserve(f->room.fd, n, e);
 	if (r != 0)
 		reserved_file_free(&f);
 	*out = f;
 	return r;
 }
 
-/* Without replacing; link(2) where a file system cannot say so. */
+/* Without replacing. */
 static int
 give_name(struct reserved_file *f, struct err *e)
 {
 	char at[FD_PATH_MAX];
 
-	if (f->tmp == NULL)
-		return linkat(AT_FDCWD, path_of_fd(f->fd, at), AT_FDCWD,
-		    f->path, AT_SYMLINK_FOLLOW) == -1 ? err_sys(e, "link") : 0;
-	if (renameat2(AT_FDCWD, f->tmp, AT_FDCWD, f->path,
-	    RENAME_NOREPLACE) == -1) {
-		if (errno != EINVAL && errno != ENOSYS)
-			return err_sys(e, "rename");
-		if (link(f->tmp, f->path) == -1)
-			return err_sys(e, "link");
-		(void)unlink(f->tmp);
-	}
-	free(f->tmp);
-	f->tmp = NULL;
-	return 0;
+	if (f->room.path != NULL)
+		return temp_file_rename(&f->room, f->path, false, e);
+	return linkat(AT_FDCWD, path_of_fd(f->room.fd, at), AT_FDCWD, f->path,
+	    AT_SYMLINK_FOLLOW) == -1 ? err_sys(e, "link") : 0;
 }
 
 static int
-write_whole(struct reserved_file *f, const void *p, size_t n, mode_t mode,
-    struct err *e)
+write_whole(int fd, const void *p, size_t n, mode_t mode, struct err *e)
 {
 	int r;
 
-	if ((r = io_pwrite_full(f->fd, p, n, 0, e)) != 0)
+	if ((r = io_pwrite_full(fd, p, n, 0, e)) != 0)
 		return r;
-	if (ftruncate(f->fd, (off_t)n) == -1)
+	if (ftruncate(fd, (off_t)n) == -1)
 		return err_sys(e, "ftruncate");
-	if (fchmod(f->fd, mode) == -1)
+	if (fchmod(fd, mode) == -1)
 		return err_sys(e, "fchmod");
-	if (fsync(f->fd) == -1)
+	if (fsync(fd) == -1)
 		return err_sys(e, "fsync");
 	return 0;
 }
@@ -172,13 +145,10 @@ reserved_file_put(struct reserved_file *f, const void *p, size_t n,
 {
 	int r;
 
-	if ((r = write_whole(f, p, n, mode, e)) != 0 ||
+	if ((r = write_whole(f->room.fd, p, n, mode, e)) != 0 ||
 	    (r = give_name(f, e)) != 0)
 		return r;
-	if ((r = io_sync_folder_of(f->path, e)) != 0)
-		err_ctx(e, "the file is in place but may not outlive a power "
-		    "failure");
-	return r;
+	return io_sync_name(f->path, e);
 }
 
 void
@@ -188,11 +158,7 @@ reserved_file_free(struct reserved_file **fp)
 
 	if (f == NULL)
 		return;
-	if (f->fd != -1)
-		close(f->fd);
-	if (f->tmp != NULL)
-		(void)unlink(f->tmp);
-	free(f->tmp);
+	temp_file_free(&f->room);
 	free(f->path);
 	free(f);
 	*fp = NULL;

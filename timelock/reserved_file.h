@@ -5,9 +5,8 @@
  * A disk that fills in the meantime must not cost hours of hashing.  Until it
  * is put the room is a file of zeros, mode 0600, that has no name (O_TMPFILE)
  * and so goes with its process.  A file system that has none of these gets a
- * temporary beside the final name, named like io.h's (".new-" ... ".tmp"),
- * which a process that is killed leaves.  Where nothing can be reserved,
- * zeros are written.
+ * temporary beside the final name (temp_file.h), which a process that is
+ * killed leaves.  Where nothing can be reserved, zeros are written.
  *
  * What remains possible at the end: an I/O error, a file system that puts
  * data elsewhere than it reserved, or a folder that needs a block for the
