@@ -20,6 +20,7 @@
 #include "client/fetch_show.h"
 #include "client/fetch_status.h"
 #include "transport/url.h"
+#include "transport/url_ref.h"
 
 enum {
 	REDIRECTS_MAX = 20,
@@ -140,32 +141,30 @@ is_redirect(unsigned status)
 	    status == 307 || status == 308;
 }
 
-/* An absolute https URL, or a path on the same host. */
+/* Where location leads from url, without a fragment, which is for who shows
+ * a page and goes to no server; checked as a URL that the user gives. */
 static int
 resolve(struct bytes *url, const char *location, struct err *e)
 {
+	struct bytes to = BYTES_INIT(URL_MAX);
 	struct url u;
-	char host[URL_AUTHORITY_MAX];
+	const char *mark;
 	int r;
 
-	if (strncmp(location, "https://", 8) == 0) {
-		bytes_clear(url);
-		r = bytes_append_str(url, location, e);
-	} else if (location[0] == '/' && location[1] != '/') {
-		if ((r = url_parse(&u, (const char *)url->p, url->len, e)) !=
-		    0)
-			return r;
-		memcpy(host, u.authority, sizeof(host));
-		bytes_clear(url);
-		r = bytes_printf(url, e, "https://%s%s", host, location);
-	} else
-		return err_set(e, ERR_ARG, "redirect to \"%.100s\": only "
-		    "https URLs and absolute paths are followed", location);
+	if ((r = url_ref_resolve(&to, (const char *)url->p, location, e)) ==
+	    0 && (mark = memchr(to.p, '#', to.len)) != NULL)
+		bytes_truncate(&to, (size_t)(mark - (const char *)to.p));
+	if (r == 0)
+		r = url_parse(&u, (const char *)to.p, to.len, e);
 	if (r != 0)
-		return r;
-	bytes_truncate(url, strcspn((const char *)url->p, "#") < url->len ?
-		strcspn((const char *)url->p, "#") : url->len);
-	return bytes_terminate(url, e);
+		err_ctx(e, "redirect to \"%.100s\"", location);
+	else {
+		bytes_clear(url);
+		if ((r = bytes_append(url, to.p, to.len, e)) == 0)
+			r = bytes_terminate(url, e);
+	}
+	bytes_free(&to);
+	return r;
 }
 
 /* A NUL-terminated URL's host and port; "" if it is none. */

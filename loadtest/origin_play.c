@@ -99,15 +99,42 @@ play_size(const struct origin_request *rq, uint64_t n, bool chunked)
 	return say_pattern(rq, head, n, chunked) ? ORIGIN_KEEP : ORIGIN_CUT;
 }
 
+/* %xx becomes its byte, in place. */
+static void
+decode(char *text)
+{
+	static const char hex[] = "0123456789abcdefABCDEF";
+	char *to = text;
+	unsigned x;
+
+	for (; *text != '\0'; text++) {
+		*to = *text;
+		if (*text == '%' && strspn(text + 1, hex) >= 2) {
+			(void)sscanf(text + 1, "%2x", &x);
+			*to = (char)x;
+			text += 2;
+		}
+		to++;
+	}
+	*to = '\0';
+}
+
+/* A Location may hold what a URL cannot. */
 static enum origin_then
 play_redirect_to(const struct origin_request *rq)
 {
-	const char *to = strchr(rq->path, '?');
+	const char *from = strchr(rq->path, '?');
+	char *to = strdup(from == NULL ? "/ok" : from + 1);
+	enum origin_then then = ORIGIN_CUT;
 
-	return say(rq, "HTTP/1.1 302 Found\r\nLocation: ") &&
-		say(rq, to == NULL ? "/ok" : to + 1) &&
-		say(rq, "\r\nContent-Length: 0\r\n\r\n") ?
-	    ORIGIN_KEEP : ORIGIN_CUT;
+	if (to == NULL)
+		return ORIGIN_CUT;
+	decode(to);
+	if (say(rq, "HTTP/1.1 302 Found\r\nLocation: ") && say(rq, to) &&
+	    say(rq, "\r\nContent-Length: 0\r\n\r\n"))
+		then = ORIGIN_KEEP;
+	free(to);
+	return then;
 }
 
 static enum origin_then
@@ -355,7 +382,7 @@ static const struct row rows[] = {
 	{ { "redirect", "302 elsewhere" },
 	    "HTTP/1.1 302 Found\r\nLocation: https://other.example/\r\n"
 	    "Content-Length: 0\r\n\r\n", ORIGIN_KEEP, NULL },
-	{ { "redirect-to", "302 to the URL behind the ?" }, NULL, 0,
+	{ { "redirect-to", "302 to what is behind the ?, %xx decoded" }, NULL, 0,
 	    play_redirect_to },
 	{ { "cookies", "Set-Cookie twice, Amber-* and Proxy-Authenticate" },
 	    OK "Set-Cookie: session=s3cr3t\r\nSet-Cookie: b=t0psecret\r\n"

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from urllib.parse import quote
 
 from relay_kit import BIN, DOUBLES, OWN, Kit
 
@@ -220,6 +221,35 @@ def test_redirect(k):
     assert records[1] == records[0] + 2, records
 
 
+def test_redirect_relative(k):
+    """Location is a reference (RFC 3986 section 5.2), and what it leads to is
+    judged as a URL that is given."""
+    def lands(to, **kw):
+        return k.fetch("-L", k.url("/redirect-to?" + quote(to)), **kw)
+    port = k.ports["good"]
+    for to, want in (("echo", "/echo"), ("../.././echo#part", "/echo"),
+                     ("/x/../echo?a/../b", "/echo?a/../b"),
+                     (f"//127.0.0.1:{port}/echo", "/echo"),
+                     ("?echo", "/echo")):
+        got = lands(to).stdout
+        assert got.startswith(f"GET {want} HTTP/1.1\r\n"), (to, got)
+        host = "127.0.0.1" if to[:2] == "//" else "origin.example"
+        assert f"\r\nHost: {host}:{port}\r\n" in got, (to, got)
+    for to, why in (("http://origin.example/", "https://"),
+                    ("https:echo", "https://"), ("//", "host is empty"),
+                    ("//origin", "single label"),
+                    ("//me@origin.example/", "user info"),
+                    ("/a\\b", "backslash"), ("/a b", "blank"),
+                    ("mailto:me@origin.example", "https://")):
+        p = lands(to, code=3)
+        assert f'redirect to "{to}": URL' in p.stderr and \
+            why in p.stderr, p.stderr
+    # To itself: a redirect like others.
+    for to in ("", "#top"):
+        p = lands(to, code=47)
+        assert "more than 20 redirects" in p.stderr, p.stderr
+
+
 def test_redirected_credentials(k):
     """What was for one host is not told to another (port or name)."""
     lines = ("-H", "authorization: Basic c2VjcmV0", "-H", "X-One: 1",
@@ -362,7 +392,8 @@ def main():
     run("", [test_output, test_verbose, test_verbose_harmless,
              test_statuses, test_other_relay,
              test_terminal, test_ping, test_example, test_redirect,
-             test_redirected_credentials, test_metrics])
+             test_redirect_relative, test_redirected_credentials,
+             test_metrics])
     run("permits = 1\n", [test_retry])
     run("", [test_reload])
     run("token_file = tokens\n", [test_tokens], prepare=token_line)
