@@ -93,7 +93,8 @@ static const struct config_key keys[] = {
 	    "168.63.129.16/32", NULL,
 	    "A prefix that is not dialled, besides the IANA registries." },
 	{ "own_address", CONFIG_LIST, AT(own_address), true, 0, 0, NULL, "",
-	    NULL, "An address under which this relay is reached." },
+	    NULL, "An address under which this relay is reached, besides those "
+	    "of its machine." },
 	{ "dns_servers", CONFIG_LIST, AT(dns_servers), false, 0, 0, NULL, "",
 	    NULL, "A server, address[:port]; none: those of the system." },
 	{ "ca_file", CONFIG_TEXT, AT(ca_file), false, 0, 0, NULL, "", NULL,

@@ -3,7 +3,6 @@
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 
 #include <stdio.h>
@@ -31,8 +30,10 @@ struct prefixes {
 
 struct policy {
 	struct prefixes	allow, deny, own;
+	struct prefixes	local;			/* of the interfaces */
+	uint64_t	renewed_ms;
 	uint8_t		ports[65536 / 8];
-	bool		has_ports;
+	bool		has_ports, has_interfaces;
 };
 
 static const char *const default_deny[] = { "168.63.129.16/32" };
@@ -145,6 +146,7 @@ policy_free(struct policy **pp)
 	free(p->allow.at);
 	free(p->deny.at);
 	free(p->own.at);
+	free(p->local.at);
 	free(p);
 	*pp = NULL;
 }
@@ -194,9 +196,18 @@ address_of(const struct sockaddr *sa, bool *is_v6)
 	return NULL;
 }
 
-int
-policy_add_interfaces(struct policy *p, struct err *e)
+static bool
+is_loopback(const uint8_t *addr, bool is_v6)
 {
+	static const uint8_t one[16] = { [15] = 1 };
+
+	return is_v6 ? memcmp(addr, one, sizeof(one)) == 0 : addr[0] == 127;
+}
+
+int
+policy_read_interfaces(struct policy *p, struct err *e)
+{
+	struct prefixes now = { NULL, 0 };
 	struct ifaddrs *list, *at;
 	const uint8_t *addr;
 	struct prefix x;
@@ -206,8 +217,9 @@ policy_add_interfaces(struct policy *p, struct err *e)
 	if (getifaddrs(&list) == -1)
 		return err_sys(e, "list the interfaces' addresses");
 	for (at = list; at != NULL && r == 0; at = at->ifa_next) {
-		if (at->ifa_addr == NULL || (at->ifa_flags & IFF_LOOPBACK) ||
-		    (addr = address_of(at->ifa_addr, &is_v6)) == NULL)
+		if (at->ifa_addr == NULL ||
+		    (addr = address_of(at->ifa_addr, &is_v6)) == NULL ||
+		    is_loopback(addr, is_v6))
 			continue;
 		memset(&x, 0, sizeof(x));
 		x.is_v6 = is_v6;
@@ -215,10 +227,26 @@ policy_add_interfaces(struct policy *p, struct err *e)
 		memcpy(x.net, addr, x.bits / 8);
 		inet_ntop(is_v6 ? AF_INET6 : AF_INET, addr, x.text,
 		    sizeof(x.text));
-		r = prefixes_add(&p->own, &x, e);
+		r = prefixes_add(&now, &x, e);
 	}
 	freeifaddrs(list);
-	return r;
+	if (r != 0) {
+		free(now.at);
+		return r;
+	}
+	free(p->local.at);
+	p->local = now;
+	p->has_interfaces = true;
+	return 0;
+}
+
+int
+policy_renew_interfaces(struct policy *p, uint64_t now_ms, struct err *e)
+{
+	if (!p->has_interfaces || now_ms - p->renewed_ms < POLICY_RENEW_MS)
+		return 0;
+	p->renewed_ms = now_ms;
+	return policy_read_interfaces(p, e);
 }
 
 int
@@ -268,7 +296,8 @@ policy_judge(const struct policy *p, const struct sockaddr *sa,
 		snprintf(why, POLICY_WHY_MAX, "not an internet address");
 		return POLICY_DENY;
 	}
-	if ((x = prefixes_find(&p->own, addr, is_v6)) != NULL) {
+	if ((x = prefixes_find(&p->own, addr, is_v6)) != NULL ||
+	    (x = prefixes_find(&p->local, addr, is_v6)) != NULL) {
 		snprintf(why, POLICY_WHY_MAX, "%s is the relay's own", x->text);
 		return POLICY_LOOP;
 	}

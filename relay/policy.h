@@ -8,7 +8,7 @@
  * global unicast, RFC 4291 section 2.4).  Addresses that embed an IPv4
  * address (mapped, 6to4, Teredo, NAT64) lie in rows and are denied by them.
  *
- * No I/O but policy_add_interfaces().
+ * No I/O but policy_read_interfaces() and policy_renew_interfaces().
  */
 #ifndef AMBER_RELAY_POLICY_H
 #define AMBER_RELAY_POLICY_H
@@ -28,7 +28,10 @@ enum policy_verdict {
 	POLICY_LOOP,		/* RFC 9209 proxy_loop_detected */
 };
 
-enum { POLICY_WHY_MAX = 96 };	/* bytes, with the NUL */
+enum {
+	POLICY_WHY_MAX = 96,		/* bytes, with the NUL */
+	POLICY_RENEW_MS = 1000,
+};
 
 /* The default deny list: 168.63.129.16/32, a cloud's host agent. */
 int	policy_new(struct policy **out, struct err *e);
@@ -43,9 +46,16 @@ int	policy_deny(struct policy *p, const char *prefix, struct err *e);
 int	policy_own(struct policy *p, const char *address, struct err *e);
 /* Forgets the default and all given deny rows. */
 void	policy_clear_deny(struct policy *p);
-/* Every address of this machine's interfaces becomes an own address, but for
- * those of loopback, which their registry rows deny already. */
-int	policy_add_interfaces(struct policy *p, struct err *e);
+/*
+ * Every address that this machine's interfaces have now becomes an own
+ * address, in place of those read before; but for 127.0.0.0/8 and ::1, which
+ * their registry rows deny already.  After an error those before stand.
+ */
+int	policy_read_interfaces(struct policy *p, struct err *e);
+/* The same again, for a policy that has read them once, when the last time
+ * is at least POLICY_RENEW_MS ago: about 50 us on a machine with few. */
+int	policy_renew_interfaces(struct policy *p, uint64_t now_ms,
+	struct err *e);
 /* Ports that may be dialled; 443 until the first call replaces it. */
 int	policy_allow_port(struct policy *p, unsigned port, struct err *e);
 

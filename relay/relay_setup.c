@@ -73,7 +73,7 @@ relay_setup_policy(struct policy **out, const struct config *c,
 	int r;
 
 	if ((r = make_policy(out, c, e)) == 0 &&
-	    (r = policy_add_interfaces(*out, e)) != 0)
+	    (r = policy_read_interfaces(*out, e)) != 0)
 		policy_free(out);
 	return r;
 }

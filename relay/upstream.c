@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "relay/policy.h"
 #include "relay/tls_conn.h"
 #include "relay/upstream_idle.h"
@@ -67,7 +68,7 @@ upstream_set_limits(struct upstream *u, const struct upstream_limits *l)
 }
 
 void
-upstream_set_policy(struct upstream *u, const struct policy *p)
+upstream_set_policy(struct upstream *u, struct policy *p)
 {
 	u->o.policy = p;
 	u->policy_no++;
@@ -175,6 +176,17 @@ upstream_on_dialed(const struct dialer_result *r, void *arg)
 	upstream_talk_open(op, r->fd);
 }
 
+/* The addresses of this machine come and go.  When they cannot be read, those
+ * known are still refused. */
+static void
+renew_policy(const struct upstream_op *op)
+{
+	struct err e = ERR_INIT;
+
+	if (policy_renew_interfaces(op->u->o.policy, now_ms(op), &e) != 0)
+		log_warn_err(&e, "policy");
+}
+
 /* Keeps what policy lets pass, with the port; why is the first refusal's. */
 static size_t
 judge_all(const struct upstream_op *op, struct sockaddr_storage *addrs,
@@ -207,6 +219,7 @@ dial(struct upstream_op *op, struct sockaddr_storage *addrs, size_t n)
 
 	if (n > DIALER_ADDRS_MAX)
 		n = DIALER_ADDRS_MAX;
+	renew_policy(op);
 	n = judge_all(op, addrs, n, &verdict, why);
 	op->stage_ms = now_ms(op);
 	if (n == 0) {

@@ -4,13 +4,14 @@
  *	resolve -> judge -> dial -> TLS -> send -> receive
  *
  * The name is looked up once by c-ares (DNS alone: no hosts file, no search
- * list, no aliases); every address is judged by policy and only those that
- * pass are dialled, both families side by side in the manner of RFC 8305.
- * The peer is verified by OpenSSL.  Connections are kept for their inner
- * session alone.  There is one deadline for the whole, and a cap on every
- * byte that the server can send.  No redirect, cookie, decoding or repeat,
- * save one after the keep-alive race: when a kept connection ends before a
- * byte of an answer and the method is idempotent (RFC 9110 section 9.2.2).
+ * list, no aliases); every address is judged by policy, which is told to
+ * look at the machine's interfaces before, and only those that pass are
+ * dialled, both families side by side in the manner of RFC 8305.  The peer
+ * is verified by OpenSSL.  Connections are kept for their inner session
+ * alone.  There is one deadline for the whole, and a cap on every byte that
+ * the server can send.  No redirect, cookie, decoding or repeat, save one
+ * after the keep-alive race: when a kept connection ends before a byte of an
+ * answer and the method is idempotent (RFC 9110 section 9.2.2).
  *
  * All failures are results, with what there is of the answer, because they
  * are captured like any other.  One loop, one thread.
@@ -42,7 +43,7 @@ enum {
 struct upstream_opts {
 	struct event_base	*base;
 	const struct clock	*clock;
-	const struct policy	*policy;	/* borrowed */
+	struct policy		*policy;	/* borrowed */
 	const char		*ca_file;	/* "": the system's roots */
 	const char *const	*dns_servers;	/* "address[:port]" */
 	size_t			 ndns_servers;	/* 0: the system's */
@@ -101,7 +102,7 @@ void	upstream_free(struct upstream **up);
  * connection that an old one let pass is used again. */
 void	upstream_set_limits(struct upstream *u,
 	const struct upstream_limits *l);
-void	upstream_set_policy(struct upstream *u, const struct policy *p);
+void	upstream_set_policy(struct upstream *u, struct policy *p);
 
 /*
  * on_done is called once, never before upstream_start() has returned; the

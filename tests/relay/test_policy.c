@@ -3,17 +3,14 @@
  * beyond each end, embedded addresses, lists, ports.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/test_util.h"
 
 #include "base/err.h"
 #include "relay/policy.h"
@@ -216,7 +213,7 @@ test_lists(void **state)
 	policy_clear_deny(p);
 	assert_int_equal(judge(p, "8.8.8.8", why), POLICY_ALLOW);
 	assert_int_equal(judge(p, "168.63.129.16", why), POLICY_ALLOW);
-	assert_int_equal(policy_add_interfaces(p, NULL), 0);
+	assert_int_equal(policy_read_interfaces(p, NULL), 0);
 	assert_int_equal(judge(p, "127.0.0.1", why), POLICY_ALLOW);
 	policy_free(&p);
 }
@@ -234,7 +231,7 @@ test_interfaces(void **state)
 	assert_int_equal(policy_new(&p, NULL), 0);
 	assert_int_equal(policy_allow(p, "0.0.0.0/0", NULL), 0);
 	assert_int_equal(policy_allow(p, "::/0", NULL), 0);
-	assert_int_equal(policy_add_interfaces(p, NULL), 0);
+	assert_int_equal(policy_read_interfaces(p, NULL), 0);
 	assert_int_equal(getifaddrs(&list), 0);
 	for (at = list; at != NULL; at = at->ifa_next) {
 		if (at->ifa_addr == NULL || (at->ifa_flags & IFF_LOOPBACK) ||
@@ -252,6 +249,118 @@ test_interfaces(void **state)
 		print_message("no interface but loopback\n");
 		skip();
 	}
+}
+
+/* ---- interfaces that change ---- */
+
+enum { LOCAL_MAX = 3 };
+
+union address {
+	struct sockaddr		sa;
+	struct sockaddr_in	v4;
+	struct sockaddr_in6	v6;
+};
+
+/* What getifaddrs(3) gives while is_up, up to a NULL. */
+static struct {
+	const char	*at[LOCAL_MAX];
+	bool		 is_up;
+	int		 fails;		/* errno */
+	unsigned	 reads;
+} local;
+
+int	__real_getifaddrs(struct ifaddrs **out);
+int	__wrap_getifaddrs(struct ifaddrs **out);
+void	__real_freeifaddrs(struct ifaddrs *list);
+void	__wrap_freeifaddrs(struct ifaddrs *list);
+
+int
+__wrap_getifaddrs(struct ifaddrs **out)
+{
+	static union address a[LOCAL_MAX];
+	static struct ifaddrs list[LOCAL_MAX];
+	size_t i;
+
+	if (!local.is_up)
+		return __real_getifaddrs(out);
+	local.reads++;
+	if (local.fails != 0) {
+		errno = local.fails;
+		return -1;
+	}
+	*out = NULL;
+	for (i = 0; i < LOCAL_MAX && local.at[i] != NULL; i++) {
+		/* on the loopback interface, as a shared address may be */
+		list[i] = (struct ifaddrs){ .ifa_flags = IFF_LOOPBACK,
+			.ifa_next = *out };
+		*out = &list[i];
+		list[i].ifa_addr = &a[i].sa;
+		a[i] = (union address){ 0 };
+		a[i].sa.sa_family = AF_INET6;
+		if (inet_pton(AF_INET6, local.at[i], &a[i].v6.sin6_addr) == 1)
+			continue;
+		a[i].sa.sa_family = AF_INET;
+		assert_int_equal(inet_pton(AF_INET, local.at[i],
+		    &a[i].v4.sin_addr), 1);
+	}
+	return 0;
+}
+
+void
+__wrap_freeifaddrs(struct ifaddrs *list)
+{
+	if (!local.is_up)
+		__real_freeifaddrs(list);
+}
+
+/* An address that comes is refused and one that goes is not, a second later
+ * at most; and what was known stays known when it cannot be read. */
+static void
+test_interfaces_change(void **state)
+{
+	char why[POLICY_WHY_MAX];
+	struct err e = ERR_INIT;
+	struct policy *p;
+
+	(void)state;
+	local.is_up = true;
+	assert_int_equal(policy_new(&p, NULL), 0);
+	assert_int_equal(policy_allow(p, "127.0.0.0/8", NULL), 0);
+	assert_int_equal(policy_allow(p, "::/0", NULL), 0);
+	assert_int_equal(policy_own(p, "9.9.9.9", NULL), 0);
+	assert_int_equal(policy_renew_interfaces(p, 1, NULL), 0);
+	assert_int_equal(local.reads, 0);	/* who never asked for them */
+	local.at[0] = "127.0.0.1";
+	local.at[1] = "::1";
+	local.at[2] = "8.8.8.1";
+	assert_int_equal(policy_read_interfaces(p, NULL), 0);
+	assert_int_equal(judge(p, "127.0.0.1", why), POLICY_ALLOW);
+	assert_int_equal(judge(p, "::1", why), POLICY_ALLOW);
+	assert_int_equal(judge(p, "8.8.8.1", why), POLICY_LOOP);
+	assert_int_equal(judge(p, "8.8.8.2", why), POLICY_ALLOW);
+	local.at[1] = "8.8.8.2";
+	local.at[2] = "2001:db8::2";
+	assert_int_equal(policy_renew_interfaces(p, 10000, NULL), 0);
+	assert_int_equal(local.reads, 2);
+	assert_int_equal(judge(p, "8.8.8.1", why), POLICY_ALLOW);
+	assert_int_equal(judge(p, "8.8.8.2", why), POLICY_LOOP);
+	assert_string_equal(why, "8.8.8.2 is the relay's own");
+	assert_int_equal(judge(p, "2001:db8::2", why), POLICY_LOOP);
+	assert_int_equal(judge(p, "9.9.9.9", why), POLICY_LOOP);
+	local.at[1] = NULL;
+	assert_int_equal(policy_renew_interfaces(p, 10999, NULL), 0);
+	assert_int_equal(local.reads, 2);
+	local.fails = EMFILE;
+	assert_int_equal(policy_renew_interfaces(p, 11000, &e), ERR_SYS);
+	test_err_is(&e, ERR_SYS, "interfaces");
+	assert_int_equal(judge(p, "8.8.8.2", why), POLICY_LOOP);
+	assert_int_equal(policy_renew_interfaces(p, 11999, &e), 0);
+	assert_int_equal(local.reads, 3);
+	local.fails = 0;
+	assert_int_equal(policy_renew_interfaces(p, 12000, NULL), 0);
+	assert_int_equal(judge(p, "8.8.8.2", why), POLICY_ALLOW);
+	policy_free(&p);
+	local.is_up = false;
 }
 
 static void
@@ -317,6 +426,7 @@ main(void)
 		cmocka_unit_test(test_registry_order),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_interfaces),
+		cmocka_unit_test(test_interfaces_change),
 		cmocka_unit_test(test_prefix_texts),
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_other_family),

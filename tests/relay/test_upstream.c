@@ -2,7 +2,10 @@
  * test_upstream.c - FAULTS "HTTP", "TLS", "Addresses" and "DNS" as an origin
  * and a DNS server play them: status, token, outcome and what was received.
  */
+#include <arpa/inet.h>
 #include <event2/event.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -547,6 +550,53 @@ test_new_policy(void **state)
 	policy_free(&strict);
 }
 
+static bool has_interface;
+
+int	__wrap_getifaddrs(struct ifaddrs **out);
+void	__wrap_freeifaddrs(struct ifaddrs *list);
+
+int
+__wrap_getifaddrs(struct ifaddrs **out)
+{
+	static struct sockaddr_in sin = { .sin_family = AF_INET };
+	static struct ifaddrs one = {
+		.ifa_addr = (struct sockaddr *)(void *)&sin };
+
+	(void)inet_pton(AF_INET, "203.0.113.5", &sin.sin_addr);
+	*out = has_interface ? &one : NULL;
+	return 0;
+}
+
+void
+__wrap_freeifaddrs(struct ifaddrs *list)
+{
+	(void)list;
+}
+
+/* An address that this machine got after the start is its own all the same:
+ * 203.0.113.5 is TEST-NET-3, where nobody answers. */
+static void
+test_new_interface(void **state)
+{
+	struct rig_request q = { .host = "203.0.113.5", .path = "/ok" };
+	struct upstream_result *r;
+	struct rig g;
+
+	(void)state;
+	rig_open(&g, NULL);
+	g.limits.fetch_ms = 5000;
+	upstream_set_limits(g.up, &g.limits);
+	assert_int_equal(policy_allow(g.policy, "203.0.113.5", NULL), 0);
+	assert_int_equal(policy_read_interfaces(g.policy, NULL), 0);
+	has_interface = true;
+	r = rig_fetch(&g, &q);
+	assert_int_equal(r->answer, 403);
+	assert_string_equal(r->token, "proxy_loop_detected");
+	assert_string_equal(r->details, "203.0.113.5 is the relay's own");
+	upstream_result_free(&r);
+	rig_close(&g);
+}
+
 static const struct { const char *path; } spoilt[] = {
 	{ "/extra-bytes" }, { "/close-answer" }, { "/until-close" },
 	{ "/short-body" }, { "/over" },
@@ -688,6 +738,7 @@ main(void)
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_kept_cap),
 		cmocka_unit_test(test_new_policy),
+		cmocka_unit_test(test_new_interface),
 		cmocka_unit_test(test_never_reused),
 		cmocka_unit_test(test_race),
 		cmocka_unit_test(test_bodies),
