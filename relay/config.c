@@ -1,6 +1,6 @@
 /*
  * config.c - reading amberd's configuration.  Printing and reloading are in
- * config_print.c.
+ * config_print.c, the check of the whole in config_check.c.
  */
 #include <assert.h>
 #include <ini.h>
@@ -182,7 +182,7 @@ config_use_profile(struct config *c, const char *name, struct err *e)
 		return r;
 	}
 	for (i = 0; i < n; i++)
-		if (&k[i] != profile && !c->is_given[i] &&
+		if (&k[i] != profile && c->where[i] == CONFIG_DEFAULT &&
 		    (r = default_set(c, &k[i], e)) != 0)
 			return r;
 	return 0;
@@ -219,6 +219,7 @@ config_free(struct config **cp)
 		else if (k[i].kind == CONFIG_TEXT || k[i].kind == CONFIG_WORD)
 			free(*(char **)config_keys_at(*cp, &k[i]));
 	}
+	free((*cp)->file);
 	free(*cp);
 	*cp = NULL;
 }
@@ -246,6 +247,8 @@ unknown_key(const char *name, struct err *e)
 /* What one pass over a text knows. */
 struct load {
 	struct config	*c;
+	const char	*at;			/* what is to be read */
+	int		 line;			/* the last one read */
 	struct err	 fail;			/* the first */
 	bool		 is_seen[CONFIG_KEYS_MAX];	/* in this text */
 	bool		 profile_only;
@@ -266,7 +269,8 @@ load_key(struct load *l, const char *name, const char *value)
 		    name);
 	if (k->kind == CONFIG_LIST && !l->is_seen[i])
 		list_clear(config_keys_at(l->c, k));
-	l->is_seen[i] = l->c->is_given[i] = true;
+	l->c->where[i] = l->is_seen[i] ? CONFIG_MANY : l->line;
+	l->is_seen[i] = true;
 	if (k->kind == CONFIG_LIST && value[0] == '\0')
 		return 0;
 	if ((r = value_set(l->c, k, value, &l->fail)) != 0)
@@ -328,13 +332,31 @@ check_lines(const char *text, size_t n, struct err *e)
 	return 0;
 }
 
+/* fgets(3) for inih, which tells its handler no lines. */
+static char *
+read_line(char *out, int size, void *arg)
+{
+	struct load *l = arg;
+	size_t n = strcspn(l->at, "\n");
+
+	if (*l->at == '\0')
+		return NULL;
+	n += l->at[n] == '\n';
+	assert(n < (size_t)size);	/* check_lines() */
+	memcpy(out, l->at, n);
+	out[n] = '\0';
+	l->at += n;
+	l->line++;
+	return out;
+}
+
 static int
 load_pass(struct config *c, const char *text, bool profile_only, struct err *e)
 {
-	struct load l = { .c = c, .profile_only = profile_only };
+	struct load l = { .c = c, .at = text, .profile_only = profile_only };
 	int line;
 
-	line = ini_parse_string(text, load_on_pair, &l);
+	line = ini_parse_stream(read_line, &l, load_on_pair, &l);
 	if (line == 0)
 		return 0;
 	if (line < 0)
@@ -372,7 +394,8 @@ config_load_file(struct config *c, const char *path, struct err *e)
 	struct bytes text = BYTES_INIT(CONFIG_FILE_MAX);
 	int r;
 
-	if ((r = io_read_file(path, &text, e)) == 0)
+	if ((r = io_read_file(path, &text, e)) == 0 &&
+	    (r = text_set(&c->file, path, e)) == 0)
 		r = config_load_text(c,
 		    text.p == NULL ? "" : (const char *)text.p, text.len, e);
 	if (r != 0)
@@ -412,8 +435,8 @@ config_set(struct config *c, const char *assignment, struct err *e)
 	const struct config_key *k;
 	const char *eq = strchr(assignment, '=');
 	char name[64];
+	int *where, r;
 	size_t n;
-	int r;
 
 	if (eq == NULL || eq == assignment ||
 	    (n = (size_t)(eq - assignment)) >= sizeof(name))
@@ -425,11 +448,15 @@ config_set(struct config *c, const char *assignment, struct err *e)
 		return unknown_key(name, e);
 	if (strcmp(name, "profile") == 0)
 		return config_use_profile(c, eq + 1, e);
-	c->is_given[number_of(k)] = true;
+	where = &c->where[number_of(k)];
 	if (k->kind == CONFIG_LIST && eq[1] == '\0') {
 		list_clear(config_keys_at(c, k));
+		*where = CONFIG_FLAG_GIVEN;
 		return 0;
 	}
+	*where = k->kind == CONFIG_LIST &&
+		((struct config_list *)config_keys_at(c, k))->n > 0 ?
+	    CONFIG_MANY : CONFIG_FLAG_GIVEN;
 	if ((r = check_value(assignment, eq + 1, e)) != 0 ||
 	    (r = value_set(c, k, eq + 1, e)) != 0)
 		err_ctx(e, "%s", name);

@@ -8,7 +8,7 @@
  * Lines over 180 bytes are refused, since inih would cut them silently.
  * Unknown keys are refused with their line and the nearest known name; so
  * are keys given twice, values out of range, and settings that contradict
- * each other.
+ * each other, the one given last being the one to blame.
  *
  * The one table of keys (config_keys.c) makes the defaults, the parser, the
  * printed config and the reference in docs/OPERATING.md, which a test
@@ -30,6 +30,13 @@ enum {
 	CONFIG_FILE_MAX = 256 << 10,	/* bytes of a file */
 	CONFIG_LIST_MAX = 256,		/* values of a list */
 	CONFIG_KEYS_MAX = 64,		/* keys there may be */
+};
+
+/* Where a key's value comes from; a line of the text if above 0. */
+enum {
+	CONFIG_DEFAULT = 0,
+	CONFIG_FLAG_GIVEN = -1,		/* by config_set() */
+	CONFIG_MANY = -2,		/* a list, from several places */
 };
 
 struct config_list {
@@ -65,8 +72,10 @@ struct config {
 	bool		log_json;
 	char		*confine;		/* "kill", "log" */
 
-	/* The loader's own: which keys were given, by their number. */
-	bool		is_given[CONFIG_KEYS_MAX];
+	/* The loader's own: the file, or NULL, and by keys' numbers where
+	 * they were given. */
+	char		*file;
+	int		where[CONFIG_KEYS_MAX];
 };
 
 /* Defaults of the demo profile. */
@@ -89,6 +98,8 @@ bool	config_is_production(const struct config *c);
 /* What single values cannot tell: contradictions and what must be named.
  * Call it last. */
 int	config_check(const struct config *c, struct err *e);
+/* Prepends the key that is to blame, and where it was given. */
+void	config_ctx(const struct config *c, const char *key, struct err *e);
 
 /* Every key with its value, as a file that loads to the same config. */
 void	config_print(const struct config *c, FILE *f);

@@ -1,6 +1,6 @@
 /*
- * config_print.c - a config's values as text, its reference, the check of
- * the whole, and what SIGHUP may change.
+ * config_print.c - a config's values as text, its reference, and what SIGHUP
+ * may change.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/identity.h"
 #include "relay/config.h"
 #include "relay/config_keys.h"
 
@@ -152,40 +151,6 @@ config_print_reference(FILE *f)
 		    prod[0] ? prod : "(empty)",
 		    k[i].is_reloadable ? "yes" : "no", k[i].text);
 	}
-}
-
-int
-config_check(const struct config *c, struct err *e)
-{
-	uint64_t reserve = c->response_body + 2 * c->head;
-
-	if (!identity_is_origin(c->origin, strlen(c->origin)))
-		return err_set(e, ERR_ARG,
-		    "origin: \"%.140s\" is no name of "
-		    "1..128 [a-z0-9./-] beginning with a letter; set origin",
-		    c->origin);
-	if (c->listen.n == 0 && c->direct_listen.n == 0)
-		return err_set(e, ERR_ARG, "listen: no address to listen on");
-	if (c->allowed_ports.n == 0)
-		return err_set(e, ERR_ARG,
-		    "allowed_ports: empty, so nothing "
-		    "could be fetched");
-	if (reserve > c->response_memory)
-		return err_set(e, ERR_ARG,
-		    "response_memory: one answer may "
-		    "take %" PRIu64 " bytes, but all only %" PRIu64,
-		    reserve, c->response_memory);
-	if (c->request_body > c->request_memory)
-		return err_set(e, ERR_ARG,
-		    "request_memory: smaller than one "
-		    "request_body");
-	if (c->dns_ms > c->fetch_ms)
-		return err_set(e, ERR_ARG,
-		    "dns: longer than fetch, the whole "
-		    "operation");
-	if (c->milestone > c->steps)
-		return err_set(e, ERR_ARG, "milestone: more than steps");
-	return 0;
 }
 
 static bool

@@ -18,19 +18,16 @@
 #include "transport/listen_socket.h"
 
 static int
-each(struct policy *p, const struct config_list *l, const char *key,
+each(struct policy *p, const struct config_list *l,
     int (*add)(struct policy *p, const char *text, struct err *e),
     struct err *e)
 {
 	size_t i;
-	int r;
+	int r = 0;
 
-	for (i = 0; i < l->n; i++)
-		if ((r = add(p, l->at[i], e)) != 0) {
-			err_ctx(e, "%s", key);
-			return r;
-		}
-	return 0;
+	for (i = 0; r == 0 && i < l->n; i++)
+		r = add(p, l->at[i], e);
+	return r;
 }
 
 static int
@@ -47,18 +44,23 @@ add_port(struct policy *p, const char *text, struct err *e)
 static int
 make_policy(struct policy **out, const struct config *c, struct err *e)
 {
+	const char *key = NULL;
 	struct policy *p;
 	int r;
 
 	if ((r = policy_new(&p, e)) != 0)
 		return r;
 	policy_clear_deny(p);
-	if ((r = each(p, &c->deny, "deny", policy_deny, e)) != 0 ||
-	    (r = each(p, &c->allow, "allow", policy_allow, e)) != 0 ||
-	    (r = each(p, &c->own_address, "own_address", policy_own, e)) !=
-		0 ||
-	    (r = each(p, &c->allowed_ports, "allowed_ports", add_port, e)) !=
-		0) {
+	if ((r = each(p, &c->deny, policy_deny, e)) != 0)
+		key = "deny";
+	else if ((r = each(p, &c->allow, policy_allow, e)) != 0)
+		key = "allow";
+	else if ((r = each(p, &c->own_address, policy_own, e)) != 0)
+		key = "own_address";
+	else if ((r = each(p, &c->allowed_ports, add_port, e)) != 0)
+		key = "allowed_ports";
+	if (key != NULL) {
+		config_ctx(c, key, e);
 		policy_free(&p);
 		return r;
 	}
@@ -91,7 +93,8 @@ relay_setup_redact(struct redact **out, const struct config *c,
 	for (i = 0; i < c->redact.n; i++)
 		if ((r = redact_add(names, c->redact.at[i],
 			 strlen(c->redact.at[i]), e)) != 0) {
-			err_ctx(e, "redact: \"%.60s\"", c->redact.at[i]);
+			err_ctx(e, "\"%.60s\"", c->redact.at[i]);
+			config_ctx(c, "redact", e);
 			redact_free(&names);
 			return r;
 		}
@@ -140,17 +143,14 @@ relay_setup_direct(struct relay_direct_limits *l, const struct config *c)
 /* ---- --check ---- */
 
 static int
-check_listeners(const struct config_list *l, const char *key, struct err *e)
+check_listeners(const struct config_list *l, struct err *e)
 {
 	size_t i;
-	int r;
+	int r = 0;
 
-	for (i = 0; i < l->n; i++)
-		if ((r = listen_socket_check(l->at[i], NULL, e)) != 0) {
-			err_ctx(e, "%s", key);
-			return r;
-		}
-	return 0;
+	for (i = 0; r == 0 && i < l->n; i++)
+		r = listen_socket_check(l->at[i], NULL, e);
+	return r;
 }
 
 static int
@@ -165,8 +165,6 @@ check_metrics(const char *address, struct err *e)
 	    !is_loopback)
 		r = err_set(e, ERR_ARG, "%s is no loopback address: metrics "
 		    "are for this machine alone", address);
-	if (r != 0)
-		err_ctx(e, "metrics_listen");
 	return r;
 }
 
@@ -181,8 +179,8 @@ check_dns_servers(const struct config_list *l, struct err *e)
 		if (inet_pton(AF_INET, l->at[i], addr) != 1 &&
 		    inet_pton(AF_INET6, l->at[i], addr) != 1 &&
 		    listen_socket_check(l->at[i], NULL, NULL) != 0)
-			return err_set(e, ERR_ARG, "dns_servers: \"%.60s\" is "
-			    "no address with or without a port", l->at[i]);
+			return err_set(e, ERR_ARG, "\"%.60s\" is no address "
+			    "with or without a port", l->at[i]);
 	return 0;
 }
 
@@ -195,8 +193,29 @@ check_algorithm(const char *name, struct err *e)
 
 	if (name[0] != '\0' &&
 	    (r = manifest_algorithm_parse(name, strlen(name), &a, e)) != 0)
-		r = err_set(e, ERR_ARG, "algorithm: \"%.40s\" is neither rx/0 "
-		    "nor rx/2", name);
+		r = err_set(e, ERR_ARG, "\"%.40s\" is neither rx/0 nor rx/2",
+		    name);
+	return r;
+}
+
+static int
+check_texts(const struct config *c, struct err *e)
+{
+	const char *key = NULL;
+	int r;
+
+	if ((r = check_listeners(&c->listen, e)) != 0)
+		key = "listen";
+	else if ((r = check_listeners(&c->direct_listen, e)) != 0)
+		key = "direct_listen";
+	else if ((r = check_metrics(c->metrics_listen, e)) != 0)
+		key = "metrics_listen";
+	else if ((r = check_dns_servers(&c->dns_servers, e)) != 0)
+		key = "dns_servers";
+	else if ((r = check_algorithm(c->algorithm, e)) != 0)
+		key = "algorithm";
+	if (key != NULL)
+		config_ctx(c, key, e);
 	return r;
 }
 
@@ -208,13 +227,8 @@ relay_setup_check(const struct config *c, struct err *e)
 	int r;
 
 	if ((r = make_policy(&policy, c, e)) == 0 &&
-	    (r = relay_setup_redact(&redact, c, e)) == 0 &&
-	    (r = check_listeners(&c->listen, "listen", e)) == 0 &&
-	    (r = check_listeners(&c->direct_listen, "direct_listen", e)) ==
-		0 &&
-	    (r = check_metrics(c->metrics_listen, e)) == 0 &&
-	    (r = check_dns_servers(&c->dns_servers, e)) == 0)
-		r = check_algorithm(c->algorithm, e);
+	    (r = relay_setup_redact(&redact, c, e)) == 0)
+		r = check_texts(c, e);
 	policy_free(&policy);
 	redact_free(&redact);
 	return r;

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "relay/config.h"
 #include "relay/config_keys.h"
+#include "relay/relay_setup.h"
 
 #define Z44	"zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
 #define Z172	Z44 Z44 Z44 "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"
@@ -238,6 +239,76 @@ test_check(void **state)
 	}
 }
 
+/* Who is to blame: the one given last, and the place where that was. */
+static const struct { const char *text, *flag, *want; } blamed[] = {
+	{ "; one\nfetch = 1\n", NULL, "config @: line 2: fetch: dns may take 5000 ms" },
+	{ "dns = 60s\n", NULL, "config @: line 1: dns: dns may take 60000 ms" },
+	{ "dns = 3s\n\nfetch = 2s\n", NULL, "config @: line 3: fetch: " },
+	{ "fetch = 2s\r\ndns = 3s\r\n", NULL, "config @: line 2: dns: " },
+	{ "fetch = 2s\nprofile = production\norigin = x", "dns=3s", "command line: dns: " },
+	{ "dns = 10s\n", "fetch=9s", "command line: fetch: " },
+	{ "", "fetch=1s", "command line: fetch: " },
+	{ "response_memory = 1MiB\n", NULL, "config @: line 1: response_memory: " },
+	{ "response_memory = 11MiB\nhead = 1MiB\n", NULL, "config @: line 2: head: " },
+	{ "response_memory = 11MiB\nresponse_body = 12MiB\n", NULL,
+	    "config @: line 2: response_body: " },
+	{ "request_body = 2MiB\nrequest_memory = 1MiB\n", NULL,
+	    "config @: line 2: request_memory: " },
+	{ "request_memory = 1MiB\nrequest_body = 2MiB\n", NULL,
+	    "config @: line 2: request_body: " },
+	{ "steps = 10\nmilestone = 11\n", NULL, "config @: line 2: milestone: " },
+	{ "milestone = 11\nsteps = 10\n", NULL, "config @: line 2: steps: " },
+	{ "listen =\n", NULL, "config @: line 1: listen: " },
+	{ "allowed_ports =\n", NULL, "config @: line 1: allowed_ports: " },
+	{ "origin = Upper\n", NULL, "config @: line 1: origin: " },
+	{ "profile = production\n", NULL, "origin: \"\" is no name" },
+	{ "allow = 10.0.0.0/8\ndeny = 10.0.0.1/8\n", NULL, "config @: line 2: deny: \"10." },
+	{ "allow = 10.0.0.0/8\nallow = 10.0.0.1/8\n", NULL, "allow: \"10.0.0.1/8" },
+	{ "allow = 10.0.0.0/8\n", "allow=10.0.0.1/8", "allow: \"10.0.0.1/8" },
+	{ "", "own_address=x", "command line: own_address: " },
+	{ "redact = a b\n", NULL, "config @: line 1: redact: \"a b\": " },
+	{ "listen = here\n", NULL, "config @: line 1: listen: \"here\" is not ADDRESS" },
+	{ "metrics_listen = 192.0.2.1:1\n", NULL, "config @: line 1: metrics_listen: " },
+	{ "dns_servers = ns.example\n", NULL, "config @: line 1: dns_servers: " },
+	{ "algorithm = rx/9\n", NULL, "config @: line 1: algorithm: " },
+};
+
+static void
+test_blamed(void **state)
+{
+	char *folder = test_folder_make(), *path = test_path(folder, "c.conf");
+	char want[512];
+	const char *at;
+	struct config *c;
+	struct err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(blamed); i++) {
+		test_file_write(path, blamed[i].text, strlen(blamed[i].text));
+		c = new_config();
+		assert_int_equal(config_load_file(c, path, NULL), 0);
+		if (blamed[i].flag != NULL)
+			assert_int_equal(config_set(c, blamed[i].flag, NULL),
+			    0);
+		err_clear(&e);
+		if (config_check(c, &e) == 0)
+			assert_int_equal(relay_setup_check(c, &e), ERR_ARG);
+		assert_int_equal(e.code, ERR_ARG);
+		at = strchr(blamed[i].want, '@');
+		(void)snprintf(want, sizeof(want), "%.*s%s%s",
+		    at == NULL ? 0 : (int)(at - blamed[i].want),
+		    blamed[i].want, at == NULL ? "" : path,
+		    at == NULL ? blamed[i].want : at + 1);
+		if (strncmp(e.msg, want, strlen(want)) != 0)
+			fail_msg("\"%s\", not \"%s\"", e.msg, want);
+		config_free(&c);
+	}
+	test_folder_remove(folder);
+	free(path);
+	free(folder);
+}
+
 static char *
 printed(const struct config *c)
 {
@@ -357,6 +428,7 @@ main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_flags),
 		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_blamed),
 		cmocka_unit_test(test_print),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_table),
