@@ -120,6 +120,17 @@ has_no_body(const struct capture *c)
 	    c->status < 200 || c->status == 204 || c->status == 304;
 }
 
+/* Were chunks removed from the body?  A malformed answer's head may name a
+ * coding that nobody undid; one that went wrong in or behind its chunks has
+ * the flag. */
+static bool
+is_unchunked(const struct capture *c)
+{
+	return (c->flags & CAPTURE_CHUNKED) != 0 ||
+	    (c->outcome != CAPTURE_MALFORMED &&
+		head_view_count(&c->response_head, "transfer-encoding") > 0);
+}
+
 /* The head that fits the body as it is kept. */
 static int
 fit_head(struct exchange *x, struct err *e)
@@ -128,9 +139,7 @@ fit_head(struct exchange *x, struct err *e)
 	size_t length = SIZE_MAX;
 
 	bytes_clear(&x->head);
-	if (c->outcome == CAPTURE_MALFORMED ||
-	    ((c->flags & CAPTURE_CHUNKED) == 0 &&
-		head_view_count(&c->response_head, "transfer-encoding") == 0))
+	if (!is_unchunked(c))
 		return bytes_append(&x->head, c->response_head.p,
 		    c->response_head.n, e);
 	/* What is not whole ends with the block, and has no length. */
