@@ -19,6 +19,7 @@ struct stage {
 	enum coding	 coding;
 	z_stream	 z;
 	bool		 is_begun, is_done;
+	uint64_t	 made;		/* bytes of output so far */
 	uint8_t		 out[OUT_LEN];
 };
 
@@ -26,7 +27,6 @@ struct decode {
 	const struct body_decode_opts	*o;
 	struct stage			*stage[BODY_DECODE_CODINGS];
 	size_t				 n;
-	uint64_t			 put;
 };
 
 /* ---- which codings? ---- */
@@ -125,14 +125,29 @@ plan(struct decode *d, const struct capture_bytes *head, struct err *e)
 
 /* ---- inflating ---- */
 
+/* Each stage's output counts: what bursts in the middle may shrink to nothing
+ * at the end, and takes as long. */
 static int
-put(struct decode *d, const uint8_t *p, size_t n, struct err *e)
+count(const struct decode *d, uint64_t *made, size_t n, struct err *e)
 {
-	if (n > d->o->cap - d->put)
+	if (n > d->o->cap - *made)
 		return err_set(e, ERR_LIMIT,
 		    "decoded it has more than %llu bytes: raise --max",
 		    (unsigned long long)d->o->cap);
-	d->put += n;
+	*made += n;
+	return 0;
+}
+
+/* What no coding is left on. */
+static int
+put(struct decode *d, const uint8_t *p, size_t n, struct err *e)
+{
+	uint64_t none = 0;
+	int r;
+
+	/* A stage has counted its own; without one the body is it. */
+	if (d->n == 0 && (r = count(d, &none, n, e)) != 0)
+		return r;
 	return n == 0 ? 0 : d->o->put(d->o->arg, p, n, e);
 }
 
@@ -201,7 +216,9 @@ feed(struct decode *d, size_t i, const uint8_t *p, size_t n, struct err *e)
 		if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
 			return damaged(s, e);
 		s->is_done = z == Z_STREAM_END;
-		if ((r = feed(d, i + 1, s->out, OUT_LEN - s->z.avail_out,
+		if ((r = count(d, &s->made, OUT_LEN - s->z.avail_out, e)) !=
+			0 ||
+		    (r = feed(d, i + 1, s->out, OUT_LEN - s->z.avail_out,
 			 e)) != 0)
 			return r;
 	} while (s->z.avail_in > 0 || (s->z.avail_out == 0 && !s->is_done));

@@ -2,9 +2,9 @@
  * body_decode.h - a body's content coding undone: gzip and deflate.
  *
  * A record keeps bodies as they came.  Decoding is for who asks for it, and
- * it is bounded: a few kilobytes can be made to grow a thousandfold, so
- * output stops at a cap.  Brotli and others are named and refused.  Streams;
- * holds 64 KiB a coding.
+ * it is bounded: a few kilobytes can be made to grow a thousandfold, and
+ * again with each coding, so the output of each stops at a cap.  Brotli and
+ * others are named and refused.  Streams; holds 64 KiB a coding.
  */
 #ifndef AMBER_ARCHIVE_BODY_DECODE_H
 #define AMBER_ARCHIVE_BODY_DECODE_H
@@ -21,7 +21,7 @@ enum {
 };
 
 struct body_decode_opts {
-	uint64_t	cap;		/* bytes of output */
+	uint64_t	cap;		/* bytes of output, of each coding */
 	int		(*put)(void *arg, const void *p, size_t n,
 			    struct err *e);
 	void		*arg;

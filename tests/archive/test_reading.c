@@ -355,6 +355,33 @@ test_decode_cap(void **state)
 	}
 }
 
+/* A bomb that bursts in the middle: gzip of many empty gzip streams, which
+ * are nothing in the end. */
+static void
+test_decode_middle(void **state)
+{
+	enum { EMPTIES = 4096 };
+	static uint8_t middle[EMPTIES * 20], packed[4096];
+	struct capture_bytes head = head_of(
+	    "HTTP/1.1 200\r\nContent-Encoding: gzip, gzip\r\n\r\n");
+	struct bytes out = BYTES_INIT(1);
+	struct body_decode_opts o = { sizeof(middle), on_put, &out };
+	struct capture_bytes body = { packed, 0 };
+	size_t one = squeeze("", 0, middle, sizeof(middle));
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(one, 20);
+	for (size_t i = 1; i < EMPTIES; i++)
+		memcpy(middle + i * one, middle, one);
+	body.n = squeeze(middle, sizeof(middle), packed, sizeof(packed));
+	assert_int_equal(body_decode(&head, &body, &o, &e), 0);
+	o.cap--;
+	assert_int_equal(body_decode(&head, &body, &o, &e), ERR_LIMIT);
+	assert_int_equal(out.len, 0);
+	bytes_free(&out);
+}
+
 static void
 test_decode_codings(void **state)
 {
@@ -570,6 +597,7 @@ main(void)
 		cmocka_unit_test(test_head_find),
 		cmocka_unit_test(test_head_rewrite),
 		cmocka_unit_test(test_decode_cap),
+		cmocka_unit_test(test_decode_middle),
 		cmocka_unit_test(test_decode_codings),
 		cmocka_unit_test(test_warc_largest),
 		cmocka_unit_test(test_warc_address),
