@@ -18,6 +18,7 @@
 struct list {
 	uint64_t	from, to;
 	uint64_t	records, opened, failed, pruned;
+	uint64_t	damaged;	/* places that were passed */
 	bool		is_open;	/* keys were given */
 	struct record	record;
 };
@@ -201,6 +202,36 @@ list_one(struct archive_cli *cli, struct list *l, struct skim *s,
 }
 
 static int
+tell_damage(struct archive_cli *cli, struct list *l, const struct err *why,
+    struct err *e)
+{
+	struct json *j;
+
+	l->damaged++;
+	if (!cli->json) {
+		archive_cli_note(cli, "%s", why->msg);
+		return 0;
+	}
+	j = archive_cli_json(cli, "error");
+	json_str(j, "what", why->msg);
+	return archive_cli_json_end(cli, e);
+}
+
+static int
+seek(struct archive_cli *cli, struct list *l, struct skim *s, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int r;
+
+	if (l->from == 0 || (r = skim_seek(s, l->from, &why)) == 0)
+		return 0;
+	if (r != ERR_FORMAT)
+		return err_set(e, r, "%s", why.msg);
+	/* It stands behind the damage already. */
+	return tell_damage(cli, l, &why, e);
+}
+
+static int
 list_all(struct archive_cli *cli, struct list *l, struct skim *s,
     struct err *e)
 {
@@ -209,15 +240,26 @@ list_all(struct archive_cli *cli, struct list *l, struct skim *s,
 	struct skim_entry en;
 	int r;
 
-	if (l->from > 0 && (r = skim_seek(s, l->from, e)) != 0)
+	if ((r = seek(cli, l, s, e)) != 0)
 		return r;
 	for (;;) {
+		struct err why = ERR_INIT;
+
 		if (!is_seen)
 			archive_cli_progress(cli, "%" PRIu64 " records",
 			    l->records);
-		if ((r = archive_cli_stopped(e)) != 0 ||
-		    (r = skim_next(s, &en, e)) != 0)
+		if ((r = archive_cli_stopped(e)) != 0)
 			break;
+		if ((r = skim_next(s, &en, &why)) == ERR_FORMAT) {
+			if ((r = tell_damage(cli, l, &why, e)) != 0 ||
+			    skim_pass(s, NULL) != 0)
+				break;
+			continue;
+		}
+		if (r != 0) {
+			err_set(e, r, "%s", why.msg);
+			break;
+		}
 		if (!segment_is_entry(en.frame.type))
 			continue;
 		if (en.frame.index > l->to)
@@ -252,7 +294,7 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 		archive_cli_note(cli, "COMMITTED BY is the last write of the "
 		    "segment's file, by the file system's word: a sealed "
 		    "record tells no time");
-	if (r == 0 && l->failed > 0)
+	if (r == 0 && l->failed + l->damaged > 0)
 		archive_cli_code(cli, ARCHIVE_EXIT_FAILED);
 	return r;
 }
@@ -267,6 +309,7 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	json_uint(j, "opened", l->opened);
 	json_uint(j, "pruned", l->pruned);
 	json_uint(j, "failed", l->failed);
+	json_uint(j, "damaged", l->damaged);
 }
 
 static const struct archive_cli_spec spec = {

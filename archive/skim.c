@@ -7,9 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/checkpoint.h"
 #include "archive/layout.h"
+#include "archive/note.h"
 #include "archive/skim.h"
+#include "base/bytes.h"
 #include "base/err.h"
+#include "base/io.h"
 
 struct skim {
 	const struct layout	*l;
@@ -19,7 +23,10 @@ struct skim {
 	struct segment_read	*r;
 	int64_t			 mtime;
 	uint64_t		 off;		/* of the next frame */
+	uint64_t		 behind;	/* that frame; 0: unknown */
+	bool			 is_entry;	/* as its head says */
 	uint64_t		 index;		/* of the next entry */
+	bool			 may_leap;	/* damage was passed */
 	uint64_t		 tail;
 	uint64_t		 done, all;	/* bytes, for progress */
 };
@@ -116,15 +123,55 @@ open_at(struct skim *s, struct err *e)
 			"its name is not its first entry's"),
 		    e);
 	s->off = SEGMENT_HEADER_LEN;
+	s->behind = 0;
 	return 0;
+}
+
+/* Frame by frame to an entry; *lost is the first fault on the way. */
+static int
+seek_on(struct skim *s, uint64_t index, struct err *lost, struct err *e)
+{
+	struct skim_entry en;
+	int r;
+
+	for (;;) {
+		struct err why = ERR_INIT;
+
+		if ((r = skim_next(s, &en, &why)) == ERR_FORMAT) {
+			if (lost->code == 0)
+				*lost = why;
+			if (skim_pass(s, NULL) == 0)
+				continue;
+			break;
+		}
+		if (r == ERR_EOF && s->index <= index)
+			return err_set(e, ERR_NOENT,
+			    "there is no entry %llu: the archive has %llu, "
+			    "numbered from 0",
+			    (unsigned long long)index,
+			    (unsigned long long)s->index);
+		if (r == ERR_EOF)
+			break;
+		if (r != 0)
+			return err_set(e, r, "%s", why.msg);
+		if (!segment_is_entry(en.frame.type) ||
+		    en.frame.index < index)
+			continue;
+		s->off = en.frame.offset;	/* so that it comes again */
+		s->index = en.frame.index;
+		if (s->index == index)
+			return 0;
+		break;
+	}
+	/* Indices leap behind a fault only. */
+	return err_set(e, ERR_FORMAT, "%s", lost->msg);
 }
 
 int
 skim_seek(struct skim *s, uint64_t index, struct err *e)
 {
-	struct skim_entry en;
+	struct err lost = ERR_INIT;
 	size_t lo = 0, hi = s->n;
-	int r;
 
 	shut(s);
 	while (lo < hi) {	/* the last segment with first <= index */
@@ -137,20 +184,12 @@ skim_seek(struct skim *s, uint64_t index, struct err *e)
 	}
 	s->i = lo == 0 ? 0 : lo - 1;
 	s->index = s->n == 0 ? 0 : s->firsts[s->i];
-	while ((r = skim_next(s, &en, e)) == 0) {
-		if (!segment_is_entry(en.frame.type) ||
-		    en.frame.index != index)
-			continue;
-		s->off = en.frame.offset;	/* so that it comes again */
-		s->index = index;
-		return 0;
-	}
-	if (r == ERR_EOF)
-		r = err_set(e, ERR_NOENT,
-		    "there is no entry %llu: the archive has %llu, numbered "
-		    "from 0",
-		    (unsigned long long)index, (unsigned long long)s->index);
-	return r;
+	if (index < s->index)
+		err_set(&lost, ERR_FORMAT,
+		    "the archive begins with entry %llu: the segments before "
+		    "it are missing",
+		    (unsigned long long)s->index);
+	return seek_on(s, index, &lost, e);
 }
 
 /* The first bytes of a frame, and of a record's payload. */
@@ -208,6 +247,7 @@ take(struct skim *s, struct segment_frame *f, struct err *e)
 	size_t n;
 	int r;
 
+	s->behind = 0;
 	if ((r = peek(s, buf, sizeof(buf), &n, e)) != 0)
 		return r;
 	if (n == 0)
@@ -215,8 +255,11 @@ take(struct skim *s, struct segment_frame *f, struct err *e)
 	if (n < SEGMENT_HEAD_LEN)
 		return err_set(e, ERR_AGAIN,
 		    "the file ends inside the frame");
-	if ((r = segment_get_head(&h, buf, e)) == 0 &&
-	    h.type == SEGMENT_RECORD) {
+	if ((r = segment_get_head(&h, buf, e)) == 0) {
+		s->behind = s->off + SEGMENT_HEAD_LEN + h.len;
+		s->is_entry = segment_is_entry(h.type);
+	}
+	if (r == 0 && h.type == SEGMENT_RECORD) {
 		n -= SEGMENT_HEAD_LEN;
 		r = take_record(s, &h, buf + SEGMENT_HEAD_LEN,
 		    n < h.len ? n : (size_t)h.len, f, e);
@@ -229,6 +272,60 @@ take(struct skim *s, struct segment_frame *f, struct err *e)
 	return r;
 }
 
+/* So many entries were signed, by the archive's own copy. */
+static uint64_t
+signed_size(const struct layout *l)
+{
+	struct bytes note = BYTES_INIT(NOTE_MAX);
+	struct checkpoint cp = { .size = 0 };
+
+	if (layout_read_checkpoint(l, &note, NULL) != 0 ||
+	    checkpoint_open(&cp, (char *)note.p, note.len, &l->vkey, NULL) !=
+		0)
+		cp.size = 0;
+	bytes_free(&note);
+	return cp.size;
+}
+
+static int
+cut_off(const struct skim *s, struct err *e)
+{
+	return err_set(e, ERR_FORMAT,
+	    "it ends inside the frame at offset %llu",
+	    (unsigned long long)s->off);
+}
+
+/* The last segment's next frame is not good.  What was never signed is a
+ * tail, which may be growing; what was, is damaged. */
+static int
+judge_tail(struct skim *s, struct segment_frame *f, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	if (signed_size(s->l) > s->index) {
+		/* Unless it has come whole since. */
+		r = take(s, f, e);
+		return r == ERR_AGAIN ? cut_off(s, e) : r;
+	}
+	s->tail = fstat(s->fd, &st) == 0 ? (uint64_t)st.st_size - s->off : 0;
+	return err_set(e, ERR_EOF, "the log ends here");
+}
+
+static int
+check_index(struct skim *s, uint64_t index, struct err *e)
+{
+	if (s->may_leap && index > s->index)
+		s->index = index;
+	s->may_leap = false;
+	if (index == s->index)
+		return 0;
+	return err_set(e, ERR_FORMAT,
+	    "offset %llu: entry %llu where %llu follows",
+	    (unsigned long long)s->off, (unsigned long long)index,
+	    (unsigned long long)s->index);
+}
+
 /* Frames of the segment at hand.  ERR_EOF: go on with the next one. */
 static int
 next_here(struct skim *s, struct skim_entry *out, struct err *e)
@@ -236,32 +333,19 @@ next_here(struct skim *s, struct skim_entry *out, struct err *e)
 	bool is_last = s->i + 1 == s->n;
 	int r;
 
-	/* What a successor holds too is read there. */
 	r = take(s, &out->frame, e);
-	if (r == ERR_AGAIN || (r == ERR_FORMAT && is_last)) {
-		struct stat st;
-
-		s->tail = fstat(s->fd, &st) == 0 ?
-		    (uint64_t)st.st_size - s->off :
-		    0;
-		return is_last ? err_set(e, ERR_EOF, "the log ends here") :
-				 where(s, err_set(e, ERR_FORMAT,
-				     "it ends inside the frame at offset %llu",
-				     (unsigned long long)s->off), e);
-	}
+	if (is_last && (r == ERR_AGAIN || r == ERR_FORMAT))
+		r = judge_tail(s, &out->frame, e);
+	if (r == ERR_AGAIN)
+		r = cut_off(s, e);
 	if (r != 0)
 		return r == ERR_EOF ? r : where(s, r, e);
 	if (segment_is_entry(out->frame.type)) {
-		if (!is_last && out->frame.index >= s->firsts[s->i + 1])
+		/* What a successor holds too is read there. */
+		if (!is_last && s->index >= s->firsts[s->i + 1])
 			return err_set(e, ERR_EOF, "the next segment has it");
-		if (out->frame.index != s->index)
-			return where(s,
-			    err_set(e, ERR_FORMAT,
-				"offset %llu: entry %llu where %llu follows",
-				(unsigned long long)s->off,
-				(unsigned long long)out->frame.index,
-				(unsigned long long)s->index),
-			    e);
+		if ((r = check_index(s, out->frame.index, e)) != 0)
+			return where(s, r, e);
 		s->index++;
 	}
 	s->off = out->frame.end;
@@ -276,16 +360,15 @@ skim_next(struct skim *s, struct skim_entry *out, struct err *e)
 	for (;;) {
 		if (s->i >= s->n)
 			return err_set(e, ERR_EOF, "the log ends here");
-		if (s->r == NULL) {
-			if ((r = open_at(s, e)) != 0)
-				return r;
-			if (s->index < s->firsts[s->i])
-				return where(s,
-				    err_set(e, ERR_FORMAT,
-					"it begins where entry %llu should "
-					"follow",
-					(unsigned long long)s->index),
-				    e);
+		if (s->index < s->firsts[s->i])
+			return where(s,
+			    err_set(e, ERR_FORMAT,
+				"it begins where entry %llu should follow",
+				(unsigned long long)s->index),
+			    e);
+		if (s->r == NULL && (r = open_at(s, e)) != 0) {
+			shut(s);
+			return r;
 		}
 		out->first = s->firsts[s->i];
 		out->epoch = segment_read_header(s->r)->epoch;
@@ -297,6 +380,43 @@ skim_next(struct skim *s, struct skim_entry *out, struct err *e)
 		shut(s);
 		s->i++;
 	}
+}
+
+/* Is there a frame, or the segment's end, at off? */
+static bool
+leads_on(const struct skim *s, uint64_t off)
+{
+	uint8_t raw[SEGMENT_HEAD_LEN];
+	struct segment_head h;
+	struct stat st;
+
+	if (fstat(s->fd, &st) == -1 || off > (uint64_t)st.st_size)
+		return false;
+	return off == (uint64_t)st.st_size ||
+	    (io_pread_full(s->fd, raw, sizeof(raw), off, NULL) == 0 &&
+		segment_get_head(&h, raw, NULL) == 0);
+}
+
+int
+skim_pass(struct skim *s, struct err *e)
+{
+	if (s->i < s->n && s->index < s->firsts[s->i]) {
+		s->index = s->firsts[s->i];	/* the gap was the fault */
+		return 0;
+	}
+	if (s->r != NULL && s->behind > s->off && leads_on(s, s->behind)) {
+		s->off = s->behind;
+		s->index += s->is_entry;
+		s->may_leap = true;
+		return 0;
+	}
+	shut(s);
+	if (s->i < s->n)
+		s->i++;
+	if (s->i == s->n)
+		return err_set(e, ERR_NOENT, "nothing behind it can be read");
+	s->index = s->firsts[s->i];
+	return 0;
 }
 
 int

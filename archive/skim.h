@@ -30,12 +30,18 @@ struct skim_entry {
 int	skim_new(struct skim **out, const struct layout *l, struct err *e);
 void	skim_free(struct skim **sp);
 
-/* Only segments and frames from this entry on.  ERR_NOENT when the archive
- * does not reach it, with its size in the message. */
+/* Only segments and frames from this entry on; damaged ones on the way are
+ * passed.  ERR_NOENT when the archive does not reach it, with its size in the
+ * message; ERR_FORMAT when the entry is lost to damage: what comes next is
+ * the first one behind that can be read. */
 int	skim_seek(struct skim *s, uint64_t index, struct err *e);
 /* The next frame of the log, entries in dense order.  ERR_EOF: the end, or
- * a tail that is not whole: skim_tail(); ERR_FORMAT says where. */
+ * a tail that is not whole and that no checkpoint covers: skim_tail();
+ * ERR_FORMAT says where. */
 int	skim_next(struct skim *s, struct skim_entry *out, struct err *e);
+/* After ERR_FORMAT: behind the damage, as far as heads and the names of
+ * segments lead; indices may then leap once.  ERR_NOENT: they do not. */
+int	skim_pass(struct skim *s, struct err *e);
 /* Of the segment that the last frame came from. */
 const struct segment_header *skim_header(const struct skim *s);
 /* Bytes passed so far and in all from the beginning of the log, for a

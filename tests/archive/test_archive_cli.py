@@ -269,6 +269,78 @@ def test_long_line():
     assert v[0]["response_head"].encode() == c[9] and len(out) > 2400000 and v[-1]["opened"]
 
 
+def indices(root, code, *args):
+    """What list shows, by text and by JSON."""
+    out, said = kit.expect(code, "list", "-r", root, *args)
+    rows = [int(x.split()[0]) for x in out.decode().splitlines()[1:]]
+    v = lines(kit.expect(code, "list", "-r", root, "--json", *args)[0])
+    assert [x["index"] for x in v if x["message_type"] == "record"] == rows
+    assert v[-1]["damaged"] == len([x for x in v if x["message_type"] == "error"]) == said.count("seg") - said.count("the segment's")
+    return rows, said
+
+
+def test_damage():
+    """A damaged place takes what stands there and nothing else from who reads."""
+    records = X.records()
+    every = [f.index for f in records]
+    paths = kit.segments(X.root)
+    bad = [f for f in kit.frames(paths[0]) if f.kind == kit.RECORD][2]
+    others = [i for i in every if i != bad.index]
+    # In its protected header, in its index: its length still leads behind it.
+    for at in (40, 15):
+        root = kit.copy(X.root, T + "/damage")
+        kit.flip(kit.segments(root)[0], bad.offset + at, 2)
+        for args in ([], X.args):
+            rows, said = indices(root, 1, *args)
+            assert rows == others, rows
+            assert "offset %d: " % bad.offset in said, said
+        _, said = kit.expect(1, "show", "-r", root, str(bad.index), *X.args)
+        assert "offset %d" % bad.offset in said, said
+        for i in (every[0], bad.index + 1, every[-1]):
+            kit.expect(0, "show", "-r", root, str(i), *X.args)
+        kit.expect(1, "show", "-r", root, str(every[-1] + 1))
+        rows, _ = indices(root, 1, *X.args, "%d-%d" % (bad.index, bad.index + 2))
+        assert rows == [bad.index + 1, bad.index + 2], rows
+    out, _ = kit.expect(0, "extract", "-r", root, str(X.index["plain"]), *X.args)
+    assert out == TEXT
+    # Where a head does not lead on, the next segment does.
+    root = kit.copy(X.root, T + "/damage")
+    kit.flip(kit.segments(root)[0], bad.offset, 2)
+    rows, said = indices(root, 1)
+    gone = [f.index for f in kit.frames(paths[0]) if f.kind == kit.RECORD and f.index >= bad.index]
+    assert rows == [i for i in every if i not in gone] and "00000000000000000000.amb" in said, rows
+    # The last segment: what was signed there is not a tail that nobody has seen.
+    alone = kit.copy(X.root, T + "/damage")
+    for path in kit.segments(alone)[1:]:
+        os.unlink(path)
+    with open(alone + "/checkpoint", "wb") as f:
+        f.write([f for f in kit.frames(paths[0]) if f.kind == kit.CHECKPOINT][-1].payload)
+    first = [f.index for f in kit.frames(paths[0]) if f.kind == kit.RECORD]
+    assert indices(alone, 0)[0] == first
+    path = kit.segments(alone)[0]
+    kit.flip(path, bad.offset + 40, 2)
+    assert indices(alone, 1)[0] == [i for i in first if i != bad.index]
+    kit.expect(0, "show", "-r", alone, str(first[-1]), *X.args[:2])
+    kit.expect(1, "stats", "-r", alone)
+    kit.expect(1, "verify", "-r", alone, "--pin", X.pin, "--quick")
+    os.truncate(path, bad.end - 1)
+    assert indices(alone, 1)[0] == [i for i in first if i < bad.index]
+    os.unlink(alone + "/checkpoint")        # nothing tells that it was signed
+    assert indices(alone, 0)[0] == [i for i in first if i < bad.index]
+    # Segments that are gone are not entries that never were.
+    root = kit.copy(X.root, T + "/damage")
+    os.unlink(kit.segments(root)[0])
+    _, said = kit.expect(1, "show", "-r", root, "1")
+    assert "missing" in said and "no entry" not in said, said
+    assert indices(root, 1)[0] == [i for i in every if i not in first]
+    root = kit.copy(X.root, T + "/damage")
+    os.unlink(kit.segments(root)[1])
+    second = [f.index for f in kit.frames(paths[1]) if f.kind == kit.RECORD]
+    assert indices(root, 1)[0] == [i for i in every if i not in second]
+    _, said = kit.expect(1, "show", "-r", root, str(second[1]))
+    assert "should follow" in said, said
+
+
 def test_pruned():
     root = kit.copy(X.root, T + "/pruned")
     path = kit.segments(root)[0]
