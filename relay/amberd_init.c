@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/identity.h"
 #include "relay/amberd_init.h"
+#include "relay/amberd_places.h"
 #include "relay/config.h"
 #include "relay/token_file.h"
 #include "transport/tls_context.h"
@@ -99,7 +100,8 @@ make_archive_folder(const struct config *c, struct err *e)
 bool
 amberd_init_is_needed(const struct config *c)
 {
-	return access(c->identity, F_OK) == -1 && errno == ENOENT;
+	return access(c->identity, F_OK) == -1 &&
+	    (errno == ENOENT || errno == ENOTDIR);
 }
 
 int
@@ -108,15 +110,14 @@ amberd_init_make(const struct config *c, bool *made_identity, struct err *e)
 	int r;
 
 	*made_identity = false;
-	if ((r = make_folder_of(c->identity, e)) != 0 ||
+	if ((r = amberd_places_check(c, true, e)) != 0 ||
+	    (r = make_folder_of(c->identity, e)) != 0 ||
 	    (r = make_archive_folder(c, e)) != 0)
 		return r;
 	if (!amberd_init_is_needed(c))
 		return 0;
-	if ((r = identity_create(c->identity, c->origin, e)) != 0) {
-		err_ctx(e, "identity %s", c->identity);
+	if ((r = identity_create(c->identity, c->origin, e)) != 0)
 		return r;
-	}
 	*made_identity = true;
 	return 0;
 }
@@ -132,25 +133,27 @@ amberd_init_check_user(const struct config *c, struct err *e)
 }
 
 static int
-check_tokens(const char *path, struct err *e)
+check_tokens(const struct config *c, struct err *e)
 {
 	struct token_file *t = NULL;
 	int r = 0;
 
-	if (path[0] != '\0' && (r = token_file_load(&t, path, e)) != 0)
-		err_ctx(e, "token_file");
+	if (c->token_file[0] != '\0' &&
+	    (r = token_file_load(&t, c->token_file, e)) != 0)
+		config_ctx(c, "token_file", e);
 	token_file_free(&t);
 	return r;
 }
 
 static int
-check_roots(const char *path, struct err *e)
+check_roots(const struct config *c, struct err *e)
 {
 	struct tls_context *ctx = NULL;
 	int r = 0;
 
-	if (path[0] != '\0' && (r = tls_context_new_public(&ctx, path, e)) != 0)
-		err_ctx(e, "ca_file");
+	if (c->ca_file[0] != '\0' &&
+	    (r = tls_context_new_public(&ctx, c->ca_file, e)) != 0)
+		config_ctx(c, "ca_file", e);
 	tls_context_free(&ctx);
 	return r;
 }
@@ -161,12 +164,13 @@ check_identity(const struct config *c, struct err *e)
 	struct identity *id = NULL;
 	int r;
 
-	if ((r = identity_load(c->identity, &id, e)) != 0)
-		err_ctx(e, "identity %s", c->identity);
-	else if (strcmp(identity_vkey(id)->name, c->origin) != 0)
-		r = err_set(e, ERR_ARG, "origin is \"%s\", but %s is the "
+	if ((r = identity_load(c->identity, &id, e)) == 0 &&
+	    strcmp(identity_vkey(id)->name, c->origin) != 0) {
+		r = err_set(e, ERR_ARG, "it is \"%s\", but %s is the "
 		    "identity of \"%s\"", c->origin, c->identity,
 		    identity_vkey(id)->name);
+		config_ctx(c, "origin", e);
+	}
 	identity_free(&id);
 	return r;
 }
@@ -177,8 +181,9 @@ amberd_init_check(const struct config *c, struct err *e)
 	int r;
 
 	if ((r = amberd_init_check_user(c, e)) != 0 ||
-	    (r = check_tokens(c->token_file, e)) != 0 ||
-	    (r = check_roots(c->ca_file, e)) != 0)
+	    (r = check_tokens(c, e)) != 0 || (r = check_roots(c, e)) != 0)
 		return r;
-	return amberd_init_is_needed(c) ? 0 : check_identity(c, e);
+	if (!amberd_init_is_needed(c) && (r = check_identity(c, e)) != 0)
+		return r;
+	return amberd_places_check(c, amberd_init_is_needed(c), e);
 }

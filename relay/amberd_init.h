@@ -23,8 +23,8 @@ bool	amberd_init_is_needed(const struct config *c);
 /* Is there the user whom root's processes are to become? */
 int	amberd_init_check_user(const struct config *c, struct err *e);
 /* That, and whether the files that the config names can be read and are what
- * they should be: token_file, ca_file, and the identity if it is there.  Not
- * for the supervisor's process, which runs no X.509 code. */
+ * they should be: token_file, ca_file, the folders, and the identity if it is
+ * there.  Not for the supervisor's process, which runs no X.509 code. */
 int	amberd_init_check(const struct config *c, struct err *e);
 
 #endif

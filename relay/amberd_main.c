@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -49,7 +50,8 @@ timelock_path(const struct config *c, const char *self, char path[PATH_MAX],
     struct err *e)
 {
 	const char *slash = strrchr(self, '/');
-	int n, folder = slash == NULL ? 0 : (int)(slash - self + 1);
+	int n, folder = slash == NULL ? 0 : (int)(slash - self + 1), r = 0;
+	struct stat st;
 
 	if (c->timelock[0] != '\0')
 		n = snprintf(path, PATH_MAX, "%s", c->timelock);
@@ -57,12 +59,13 @@ timelock_path(const struct config *c, const char *self, char path[PATH_MAX],
 		n = snprintf(path, PATH_MAX, "%.*s%s", folder, self, TIMELOCK);
 	if (n < 0 || n >= PATH_MAX)
 		return err_set(e, ERR_LIMIT, "timelock: the path is too long");
-	if (access(path, X_OK) == -1) {
-		(void)err_sys(e, "%s", path);
-		err_ctx(e, "timelock");
-		return e->code;
-	}
-	return 0;
+	if (stat(path, &st) == -1 || access(path, X_OK) == -1)
+		r = err_sys(e, "%s", path);
+	else if (!S_ISREG(st.st_mode))
+		r = err_set(e, ERR_ARG, "%s is no program", path);
+	if (r != 0)
+		config_ctx(c, "timelock", e);
+	return r;
 }
 
 /* ---- the commands ---- */

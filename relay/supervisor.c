@@ -243,10 +243,8 @@ open_identity(struct supervisor *s, struct err *e)
 {
 	int r;
 
-	if ((r = identity_load(s->config->identity, &s->id, e)) != 0) {
-		err_ctx(e, "identity %s", s->config->identity);
+	if ((r = identity_load(s->config->identity, &s->id, e)) != 0)
 		return r;
-	}
 	if (strcmp(identity_vkey(s->id)->name, s->config->origin) != 0)
 		return err_set(e, ERR_ARG,
 		    "origin is \"%s\", but %s is the identity of \"%s\"",
