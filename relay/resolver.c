@@ -348,7 +348,9 @@ resolver_on_answer(void *arg, int status, int timeouts,
 	if (q != NULL) {
 		q->ticket = NULL;
 		q->res.status = status_of(status);
-		if (q->res.status == RESOLVER_OK && ai != NULL)
+		if (q->res.status == RESOLVER_OK && ai == NULL)
+			q->res.status = RESOLVER_FAILED;
+		else if (q->res.status == RESOLVER_OK)
 			take_all(&q->res, ai);
 		(void)evtimer_add(q->timer, &now);
 	}

@@ -35,7 +35,7 @@ enum resolver_status {
 
 struct resolver_result {
 	enum resolver_status	status;
-	size_t			n;	/* 0 unless OK */
+	size_t			n;	/* at least 1 if OK, else 0 */
 	/* As the server ordered them, each family apart: AAAA and A in
 	 * alternation, AAAA first (RFC 8305 section 4); port 0. */
 	struct sockaddr_storage	addrs[RESOLVER_ADDRS_MAX];

@@ -197,6 +197,7 @@ judge_all(const struct upstream_op *op, struct sockaddr_storage *addrs,
 	size_t i, kept = 0;
 
 	*verdict = POLICY_ALLOW;
+	why[0] = '\0';
 	for (i = 0; i < n; i++) {
 		v = policy_judge(op->u->o.policy,
 		    (const struct sockaddr *)&addrs[i], reason);

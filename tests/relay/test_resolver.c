@@ -3,6 +3,7 @@
  * answer told apart, both families, deadlines and cancels at any moment.
  */
 #include <arpa/inet.h>
+#include <ares.h>
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -227,6 +228,70 @@ test_servers(void **state)
 	}
 }
 
+/* ---- what c-ares may say ---- */
+
+static bool is_faked;
+static int fake_status;
+
+void	__real_ares_getaddrinfo(ares_channel channel, const char *node,
+	const char *service, const struct ares_addrinfo_hints *hints,
+	ares_addrinfo_callback on_answer, void *arg);
+void	__wrap_ares_getaddrinfo(ares_channel channel, const char *node,
+	const char *service, const struct ares_addrinfo_hints *hints,
+	ares_addrinfo_callback on_answer, void *arg);
+
+void
+__wrap_ares_getaddrinfo(ares_channel channel, const char *node,
+    const char *service, const struct ares_addrinfo_hints *hints,
+    ares_addrinfo_callback on_answer, void *arg)
+{
+	if (is_faked)
+		on_answer(arg, fake_status, 0, NULL);
+	else
+		__real_ares_getaddrinfo(channel, node, service, hints,
+		    on_answer, arg);
+}
+
+/* No list of addresses, whatever the status: never OK. */
+static void
+test_no_list(void **state)
+{
+	static const struct {
+		int			said;
+		enum resolver_status	want;
+	} said_rows[] = {
+		{ ARES_SUCCESS, RESOLVER_FAILED },
+		{ ARES_ENODATA, RESOLVER_NODATA },
+		{ ARES_ENOTFOUND, RESOLVER_NXDOMAIN },
+		{ ARES_ETIMEOUT, RESOLVER_TIMEOUT },
+		{ ARES_ECONNREFUSED, RESOLVER_TIMEOUT },
+		{ ARES_ENOMEM, RESOLVER_FAILED },
+		{ ARES_EBADRESP, RESOLVER_FAILED },
+		{ 4711, RESOLVER_FAILED },
+	};
+	struct resolver_query *q;
+	struct got g;
+	size_t i;
+
+	(void)state;
+	is_faked = true;
+	for (i = 0; i < TEST_COUNT(said_rows); i++) {
+		fake_status = said_rows[i].said;
+		memset(&g, 0, sizeof(g));
+		assert_int_equal(resolver_start(resolver, "a.test.example",
+		    2000, on_done, &g, &q, NULL), 0);
+		assert_int_equal(g.calls, 0);
+		while (g.calls == 0)
+			event_base_loop(base, EVLOOP_ONCE);
+		assert_int_equal(g.calls, 1);
+		assert_int_equal(g.res.n, 0);
+		if (g.res.status != said_rows[i].want)
+			fail_msg("%s: %s", ares_strerror(fake_status),
+			    resolver_status_text(g.res.status));
+	}
+	is_faked = false;
+}
+
 int
 main(void)
 {
@@ -236,6 +301,7 @@ main(void)
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_dead_server),
 		cmocka_unit_test(test_servers),
+		cmocka_unit_test(test_no_list),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
