@@ -47,9 +47,11 @@ usage(FILE *f)
 static int
 unknown(int argc, char **argv)
 {
-	(void)fprintf(stderr,
-	    argc < 2 ? "amber-archive: which command?\n" :
-		       "amber-archive: no such command; see below\n");
+	if (argc < 2)
+		(void)fputs("amber-archive: which command?\n", stderr);
+	else
+		(void)fprintf(stderr, "amber-archive: no command '%s'\n",
+		    argv[1]);
 	usage(stderr);
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--json") == 0 ||

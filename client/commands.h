@@ -71,6 +71,9 @@ void	common_init(struct common_opts *o);
 /* 0 taken, 1 not a common option, ERR_ARG. */
 int	common_take(struct common_opts *o, int option, const char *value,
 	struct err *e);
+/* After getopt_long() has said what is wrong: where to read more; ERR_ARG,
+ * without a message. */
+int	common_hint(const char *command, struct err *e);
 /* Reads the token file into token (which must live on) and opens. */
 int	common_open(struct amber **out, struct common_opts *o,
 	struct bytes *token, struct err *e);

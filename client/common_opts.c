@@ -1,6 +1,7 @@
 /*
  * common_opts.c - options that all commands of amber have.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,13 @@ common_take(struct common_opts *o, int option, const char *value,
 	default:
 		return 1;
 	}
+}
+
+int
+common_hint(const char *command, struct err *e)
+{
+	fprintf(stderr, "Try 'amber %s --help'.\n", command);
+	return err_set(e, ERR_ARG, "%s", "");
 }
 
 /* The first line, without its end. */

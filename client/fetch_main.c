@@ -399,7 +399,8 @@ fetch_main(int argc, char **argv)
 		progress_begin(&line, !o.silent && !o.quiet);
 		status = run(&o, &line, &e);
 	}
-	if (status != EXIT_OK && (!o.silent || o.show_errors))
+	if (status != EXIT_OK && e.msg[0] != '\0' &&
+	    (!o.silent || o.show_errors))
 		err_print(&e, "amber fetch");
 	fetch_opts_free(&o);
 	return status;

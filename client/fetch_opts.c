@@ -173,7 +173,7 @@ take(struct fetch_opts *o, int c, struct err *e)
 			err_ctx(e, "--retry");
 		return r;
 	case '?':
-		return err_set(e, ERR_ARG, "see amber fetch --help");
+		return common_hint("fetch", e);
 	default:
 		if ((r = common_take(&o->common, c, optarg, e)) == 1) {
 			take_flag(o, c);

@@ -24,7 +24,7 @@ struct fetch_opts {
 
 void	fetch_opts_init(struct fetch_opts *o);
 void	fetch_opts_free(struct fetch_opts *o);
-/* 0; 1: --help was printed; ERR_*: with a message. */
+/* 0; 1: --help was printed; ERR_*: with a message, or getopt(3) has said it. */
 int	fetch_opts_parse(struct fetch_opts *o, int argc, char **argv,
 	struct err *e);
 

@@ -120,9 +120,10 @@ ping_main(int argc, char **argv)
 		}
 		if (c == PING_JSON)
 			is_json = true;
-		else if (c == '?')
+		else if (c == '?') {
+			(void)common_hint("ping", NULL);
 			return EXIT_USAGE;
-		else if (common_take(&o, c, optarg, &e) != 0) {
+		} else if (common_take(&o, c, optarg, &e) != 0) {
 			err_print(&e, "amber ping");
 			return EXIT_USAGE;
 		}

@@ -156,6 +156,7 @@ receipt_main(int argc, char **argv)
 			fputs(help, stdout);
 			return EXIT_OK;
 		default:
+			(void)common_hint("receipt", NULL);
 			return EXIT_USAGE;
 		}
 	if (optind + 1 != argc) {

@@ -170,9 +170,12 @@ take(struct amberd_opts *o, int c)
 int
 amberd_opts_parse(struct amberd_opts *o, int argc, char **argv)
 {
+	static char name[] = "amberd";	/* getopt begins its messages with it */
 	int c, code = -1;
 
 	memset(o, 0, sizeof(*o));
+	if (argc > 0)
+		argv[0] = name;
 	while (code == -1 && (c = getopt_long(argc, argv, "c:s:p:o:i:a:l:vhV",
 	    options, NULL)) != -1)
 		code = take(o, c);

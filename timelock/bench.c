@@ -423,7 +423,7 @@ bench_main(int argc, char **argv)
 	bytes_init(&b->text, JSON_MAX);
 	if ((r = bench_options_parse(&b->o, argc, argv, &e)) != 0)
 		status = r > 0 ? TIMELOCK_EXIT_OK :
-				 timelock_cli_usage("bench", "%s", e.msg);
+				 timelock_cli_usage_err("bench", &e);
 	else if (b->o.wants_list)
 		list();
 	else if (timelock_cli_begin(&e) != 0 || run(b, &e) != 0)

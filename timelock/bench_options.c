@@ -103,8 +103,7 @@ parse_option(struct bench_options *b, int opt, const char *arg, struct err *e)
 		fputs(usage, stdout);
 		return 1;
 	default:
-		return err_set(e, ERR_ARG,
-		    "unknown option, or one without its value");
+		return err_set(e, ERR_ARG, "%s", "");	/* getopt has said it */
 	}
 }
 

@@ -25,7 +25,8 @@ struct bench_options {
 	bool			wants_list;	/* print names and end */
 };
 
-/* 0; ERR_ARG names the option; 1 when --help was printed. */
+/* 0; 1 when --help was printed; ERR_ARG names the option, or has no message
+ * because getopt_long() has said it. */
 int	bench_options_parse(struct bench_options *b, int argc, char **argv,
 	struct err *e);
 

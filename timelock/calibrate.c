@@ -151,8 +151,7 @@ parse_option(struct calibrate *c, int opt, const char *arg, struct err *e)
 		fputs(usage, stdout);
 		return 1;
 	default:
-		return err_set(e, ERR_ARG,
-		    "unknown option, or one without its value");
+		return err_set(e, ERR_ARG, "%s", "");	/* getopt has said it */
 	}
 }
 
@@ -465,7 +464,7 @@ calibrate_main(int argc, char **argv)
 	bytes_init(&c->text, JSON_MAX);
 	if ((r = parse(c, argc, argv, &e)) != 0)
 		status = r > 0 ? TIMELOCK_EXIT_OK :
-				 timelock_cli_usage("calibrate", "%s", e.msg);
+				 timelock_cli_usage_err("calibrate", &e);
 	else if (timelock_cli_begin(&e) != 0 || run(c, &e) != 0)
 		status = timelock_cli_fail("calibrate", &e);
 	engine_free(&c->engine);

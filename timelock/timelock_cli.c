@@ -62,6 +62,13 @@ timelock_cli_hint(const char *command)
 }
 
 int
+timelock_cli_usage_err(const char *command, const struct err *e)
+{
+	return e->msg[0] == '\0' ? timelock_cli_hint(command) :
+				   timelock_cli_usage(command, "%s", e->msg);
+}
+
+int
 timelock_cli_begin(struct err *e)
 {
 	int r;

@@ -35,6 +35,8 @@ int	timelock_cli_usage(const char *command, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The hint alone, after getopt_long() has said what is wrong. */
 int	timelock_cli_hint(const char *command);
+/* That if the message is empty, else the usage with it. */
+int	timelock_cli_usage_err(const char *command, const struct err *e);
 
 /* sodium, no core dump, not dumpable, ignore SIGPIPE. */
 int	timelock_cli_begin(struct err *e);

@@ -211,6 +211,15 @@ def test_example(k):
     assert p.returncode == 1 and "dns_error" in p.stderr, p
 
 
+def test_wrong_options(k):
+    """What getopt says, and where to read more; no third line."""
+    for command in ("fetch", "ping", "receipt"):
+        p = k.amber(command, "--frob", code=2)
+        assert (p.stdout, p.stderr) == (
+            "", f"amber {command}: unrecognized option '--frob'\n"
+                f"Try 'amber {command} --help'.\n"), p
+
+
 def test_redirect(k):
     """Each hop is a request, and a record, of its own."""
     records = [int(k.fetch(k.url("/redirect"), "-w", "%{record}").stdout)]
@@ -392,8 +401,8 @@ def main():
     run("", [test_output, test_verbose, test_verbose_harmless,
              test_statuses, test_other_relay,
              test_terminal, test_ping, test_example, test_redirect,
-             test_redirect_relative, test_redirected_credentials,
-             test_metrics])
+             test_redirect_relative, test_wrong_options,
+             test_redirected_credentials, test_metrics])
     run("permits = 1\n", [test_retry])
     run("", [test_reload])
     run("token_file = tokens\n", [test_tokens], prepare=token_line)
