@@ -46,6 +46,7 @@ relay_life_init(struct relay_life *l)
 {
 	int i;
 
+	relay_rest_setup();
 	memset(l, 0, sizeof(*l));
 	l->s.clock = clock_system();
 	for (i = 0; i < SERVICE_STAGES; i++)

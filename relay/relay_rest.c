@@ -6,6 +6,12 @@
 
 #include "relay/relay_rest.h"
 
+void
+relay_rest_setup(void)
+{
+	(void)mallopt(M_ARENA_MAX, 1);
+}
+
 bool
 relay_rest_turn(struct relay_rest *r, uint64_t under_way, uint64_t now_ms)
 {

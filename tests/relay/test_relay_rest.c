@@ -2,6 +2,7 @@
  * test_relay_rest.c - when memory is given back: once after each work, when
  * nothing was under way long enough; and that it really is.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 #include "relay/relay_rest.h"
 #include "tests/test_util.h"
 
-enum { BLOCK = 60 * 1024, BLOCKS = 1000 };
+enum { BLOCK = 60 * 1024, BLOCKS = 1000, ANSWER = 10 << 20 };
 
 static void
 test_when(void **state)
@@ -93,13 +94,55 @@ test_it_really_is(void **state)
 	free(p[BLOCKS - 1]);
 }
 
+/* As the sealing thread with two answers of 10 MiB: the first block, mapped
+ * on its own, tells malloc to keep later ones of its size. */
+static void *
+answers_main(void *arg)
+{
+	static uint8_t *volatile p[2];	/* or the compiler sees no use */
+	size_t i;
+
+	p[0] = malloc(ANSWER + 1);
+	free(p[0]);
+	for (i = 0; i < TEST_COUNT(p); i++)
+		if ((p[i] = malloc(ANSWER)) != NULL)
+			memset(p[i], 1, ANSWER);
+	*(long *)arg = resident_kib();
+	for (i = 0; i < TEST_COUNT(p); i++)
+		free(p[i]);
+	return NULL;
+}
+
+static void
+test_of_a_thread(void **state)
+{
+	struct relay_rest r = { 0 };
+	long full = 0, after;
+	pthread_t t;
+
+	(void)state;
+	if (TEST_ASAN || TEST_TSAN) {
+		print_message("a sanitizer's malloc has no such thing\n");
+		skip();
+	}
+	assert_int_equal(pthread_create(&t, NULL, answers_main, &full), 0);
+	assert_int_equal(pthread_join(t, NULL), 0);
+	assert_false(relay_rest_turn(&r, 1, 1));
+	assert_true(relay_rest_turn(&r, 0, 1 + RELAY_REST_MS));
+	after = resident_kib();
+	print_message("%ld KiB in use, %ld after\n", full, after);
+	assert_true(full - after > 2 * ANSWER / 1024 * 9 / 10);
+}
+
 int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_when),
 		cmocka_unit_test(test_it_really_is),
+		cmocka_unit_test(test_of_a_thread),
 	};
 
+	relay_rest_setup();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
