@@ -73,13 +73,17 @@ def test_help():
         assert max(map(len, out.splitlines())) <= 80
         _, said = kit.expect(2, c, "--nonsense")
         assert "--help" in said
-        for bad in ("--nonsense", "-Z", "--root", "--json=1"):
+        for bad, why in (("--nonsense", "no such option: --nonsense"), ("-Z", "no such option: -Z"),
+                         ("-Zj", "no such option: -Z"), ("-jZh", "no such option: -Z"), ("--root", "--root needs a value"),
+                         ("-jr", "-r needs a value"), ("--json=1", "it takes no value: --json=1")):
             out, said = kit.run(c, "--json", bad)[1:]
-            assert lines(out)[-1]["exit_code"] == 2 and bad in lines(out)[-1]["error"], (c, bad, out)
-            assert said.startswith("amber-archive %s: no such option" % c) and bad in said, said
+            assert lines(out)[-1]["exit_code"] == 2 and lines(out)[-1]["error"] == why, (c, bad, out)
+            assert said.startswith("amber-archive %s: %s\n" % (c, why)), said
         code, out, said = kit.run(c, "-r", T + "/nowhere", "--json", *{"show": ["1"], "extract": ["1", "-o", T + "/x"],
                                   "prove": ["1"], "check": [X.pin], "export": ["--warc"]}.get(c, []))
         assert code == 10 and lines(out)[-1]["exit_code"] == 10, (c, code, out)
+    _, said = kit.expect(2, "extract", "--re", "1")
+    assert "more than one option: --re\n" in said, said
     out, _ = kit.expect(0, "--help")
     assert all(c.encode() in out for c in COMMANDS)
     out, _ = kit.expect(0, "--version")
