@@ -10,6 +10,20 @@
 #include "base/secret.h"
 
 int
+archive_cli_record_is_there(struct archive_cli *cli, uint64_t index,
+    struct err *e)
+{
+	struct skim *s = NULL;
+	int r;
+
+	if ((r = skim_new(&s, cli->layout, e)) == 0)
+		r = skim_seek(s, index, e);
+	skim_free(&s);
+	/* Damage is for those to tell who come to it. */
+	return r == ERR_FORMAT ? 0 : r;
+}
+
+int
 archive_cli_record_find(struct archive_cli *cli,
     struct archive_cli_record *rec, const char *word, struct err *e)
 {

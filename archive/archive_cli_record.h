@@ -22,6 +22,10 @@ struct archive_cli_record {
 	bool			 is_loaded;	/* a record, not a manifest */
 };
 
+/* Does the log reach that entry?  By heads alone, so that who asks for one
+ * that is not there need not wait until all is hashed.  ERR_NOENT. */
+int	archive_cli_record_is_there(struct archive_cli *cli, uint64_t index,
+	struct err *e);
 /* Reads entry word ("17"); rec is freed whatever happens. */
 int	archive_cli_record_find(struct archive_cli *cli,
 	struct archive_cli_record *rec, const char *word, struct err *e);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "archive/archive_cli.h"
+#include "archive/archive_cli_record.h"
 #include "archive/archive_commands.h"
 #include "archive/keyring.h"
 #include "archive/layout.h"
@@ -311,21 +311,6 @@ fault(struct export_cmd *x, int r, struct err *e)
 	return r;
 }
 
-/* What no checkpoint covers; but a range that the log does not reach would
- * be an empty file that looks like an answer. */
-static int
-end_of_log(struct export_cmd *x, struct err *e)
-{
-	uint64_t size = walk_scan(x->walk)->tree.size;
-
-	if (x->from > 0 && x->from >= size)
-		return err_set(e, ERR_NOENT,
-		    "there is no entry %" PRIu64 ": the archive has %" PRIu64
-		    ", numbered from 0",
-		    x->from, size);
-	return flush(x, NULL, e);
-}
-
 static int
 export_all(struct export_cmd *x, struct err *e)
 {
@@ -341,7 +326,7 @@ export_all(struct export_cmd *x, struct err *e)
 		    all == 0 ? 0 : 100 * (double)done / (double)all);
 		r = walk_next(x->walk, &f, e);
 		if (r == ERR_EOF)
-			return end_of_log(x, e);
+			return flush(x, NULL, e);
 		if (r != 0)
 			return fault(x, r, e);
 		if (segment_is_entry(f.type))
@@ -403,7 +388,11 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 	int r;
 
 	x->cli = cli;
-	if ((r = check_options(cli, x, e)) != 0)
+	/* A range that the log does not reach would be an empty file that
+	 * looks like an answer. */
+	if ((r = check_options(cli, x, e)) != 0 ||
+	    (x->from > 0 &&
+		(r = archive_cli_record_is_there(cli, x->from, e)) != 0))
 		return r;
 	record_init(&x->record);
 	bytes_init(&x->receipt, RECEIPT_MAX);

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "archive/archive_cli.h"
+#include "archive/archive_cli_record.h"
 #include "archive/archive_commands.h"
 #include "base/decimal.h"
 #include "archive/layout.h"
@@ -28,6 +28,7 @@ struct prove {
 	struct merkle_prover	 prover;
 	uint8_t			 leaf_data[SEAL_LEAF_LEN];
 	size_t			 leaf_len;	/* 0: not passed yet */
+	struct out_file		*out;		/* NULL: JSON alone */
 	struct bytes		 receipt;
 	/* The archive's own copy, where no frame has it yet. */
 	struct bytes		 own_note;
@@ -130,7 +131,6 @@ prove(struct archive_cli *cli, struct prove *p, struct walk *w,
 static int
 put(struct archive_cli *cli, const struct prove *p, struct err *e)
 {
-	struct out_file *out = NULL;
 	struct json *j;
 	int r;
 
@@ -139,15 +139,30 @@ put(struct archive_cli *cli, const struct prove *p, struct err *e)
 		json_uint(j, "index", p->index);
 		json_strn(j, "receipt", (const char *)p->receipt.p,
 		    p->receipt.len);
-		if ((r = archive_cli_json_end(cli, e)) != 0 ||
-		    p->output == NULL)
+		if ((r = archive_cli_json_end(cli, e)) != 0 || p->out == NULL)
 			return r;
 	}
-	if ((r = out_file_open(&out, p->output, e)) == 0 &&
-	    (r = out_file_put(out, p->receipt.p, p->receipt.len, e)) == 0)
-		r = out_file_commit(out, e);
-	out_file_free(&out);
-	return r;
+	r = out_file_put(p->out, p->receipt.p, p->receipt.len, e);
+	return r != 0 ? r : out_file_commit(p->out, e);
+}
+
+/* What can go wrong without a look at the log does so before it. */
+static int
+prepare(struct archive_cli *cli, struct prove *p, struct err *e)
+{
+	int r;
+
+	if (!decimal_parse(cli->args[0], strlen(cli->args[0]),
+		MERKLE_SIZE_MAX - 1, &p->index))
+		return err_set(e, ERR_ARG,
+		    "an entry's number is decimal, counted from 0");
+	if (cli->json && p->output != NULL && strcmp(p->output, "-") == 0)
+		return err_set(e, ERR_ARG, "--json takes stdout");
+	if ((r = archive_cli_record_is_there(cli, p->index, e)) != 0)
+		return r;
+	return cli->json && p->output == NULL ?
+	    0 :
+	    out_file_open(&p->out, p->output, e);
 }
 
 static int
@@ -159,12 +174,8 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 	struct walk *w = NULL;
 	int r;
 
-	if (!decimal_parse(cli->args[0], strlen(cli->args[0]),
-		MERKLE_SIZE_MAX - 1, &p->index))
-		return err_set(e, ERR_ARG,
-		    "an entry's number is decimal, counted from 0");
-	if (cli->json && p->output != NULL && strcmp(p->output, "-") == 0)
-		return err_set(e, ERR_ARG, "--json takes stdout");
+	if ((r = prepare(cli, p, e)) != 0)
+		return r;
 	bytes_init(&p->receipt, RECEIPT_MAX);
 	bytes_init(&p->own_note, NOTE_MAX);
 	if (layout_read_checkpoint(cli->layout, &p->own_note, NULL) != 0 ||
@@ -175,6 +186,7 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 	    (r = prove(cli, p, w, e)) == 0)
 		r = put(cli, p, e);
 	walk_free(&w);
+	out_file_free(&p->out);
 	bytes_free(&p->receipt);
 	bytes_free(&p->own_note);
 	return r;

@@ -412,6 +412,20 @@ def test_receipts():
     assert "no checkpoint" in said
 
 
+def test_not_there():
+    """What is not there, or cannot be written, is told before the log is hashed."""
+    root = kit.copy(X.root, T + "/nothere")
+    kit.flip(kit.segments(root)[0], 200, 1)
+    n = X.records()[-1].index + 1
+    for args in (["prove", str(n)], ["export", "--warc", *X.args[2:], "%d-%d" % (n, n + 1)]):
+        _, said = kit.expect(1, *args, "-r", root)
+        assert "there is no entry %d: the archive has %d," % (n, n) in said, said
+    _, said = kit.expect(74, "prove", "-r", root, str(n - 1), "-o", T + "/nowhere/receipt")
+    assert "nowhere/receipt" in said, said
+    kit.expect(1, "prove", "-r", root, str(n - 1), "-o", T + "/receipt")
+    assert not os.path.exists(T + "/receipt") and not [x for x in os.listdir(T) if x.endswith(".tmp")]
+
+
 def test_stats():
     size = sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(X.root) for f in fs)
     payloads = sum(len(f.payload) for f in X.records())
