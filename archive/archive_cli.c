@@ -2,6 +2,7 @@
  * archive_cli.c - see archive_cli.h.
  */
 #include <errno.h>
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,19 +199,25 @@ exit_code(int err_code)
 
 /* ---- opening ---- */
 
+/* Two keys may have one name: the id tells them apart. */
 static int
 check_pin(struct archive_cli *cli, struct err *e)
 {
+	const struct vkey *own = &cli->layout->vkey, *pin = &cli->pin;
+	char own_id[2 * VKEY_ID_LEN + 1], pin_id[2 * VKEY_ID_LEN + 1];
+
 	if (!cli->is_pinned) {
 		cli->pin = cli->layout->vkey;
 		return 0;
 	}
-	if (vkey_is_equal(&cli->pin, &cli->layout->vkey))
+	if (vkey_is_equal(pin, own))
 		return 0;
+	(void)sodium_bin2hex(own_id, sizeof(own_id), own->id, VKEY_ID_LEN);
+	(void)sodium_bin2hex(pin_id, sizeof(pin_id), pin->id, VKEY_ID_LEN);
 	return err_set(e, ERR_AUTH,
-	    "archive %s: its log.vkey (%s) is not the pinned key (%s): it is "
-	    "another log's archive, or --pin is another relay's",
-	    cli->root, cli->layout->vkey.name, cli->pin.name);
+	    "archive %s: its log.vkey (%s+%s) is not the pinned key (%s+%s): "
+	    "it is another log's archive, or --pin is another relay's",
+	    cli->root, own->name, own_id, pin->name, pin_id);
 }
 
 int

@@ -38,6 +38,7 @@ static const struct option options[] = {
 struct extract {
 	bool		 is_request, is_response, is_head, is_decoded;
 	uint64_t	 max;
+	bool		 has_max;
 	const char	*output;
 	struct secret	*rs;
 	struct out_file	*out;
@@ -68,6 +69,7 @@ on_option(struct archive_cli *cli, void *arg, int c, const char *value,
 		x->is_decoded = true;
 		return 0;
 	case OPT_MAX:
+		x->has_max = true;
 		return units_parse_size(value, &x->max, e);
 	case OPT_RECORD_KEY:
 		secret_free(&x->rs);
@@ -121,6 +123,9 @@ check_options(const struct archive_cli *cli, const struct extract *x,
 		return err_set(e, ERR_ARG,
 		    "a head has no content coding: either --head or "
 		    "--decoded");
+	/* What is recorded is given whole; a cap would be none. */
+	if (x->has_max && !x->is_decoded)
+		return err_set(e, ERR_ARG, "--max goes with --decoded");
 	if (cli->json && (x->output == NULL || strcmp(x->output, "-") == 0))
 		return err_set(e, ERR_ARG,
 		    "--json takes stdout: give -o FILE");

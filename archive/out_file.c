@@ -33,6 +33,8 @@ open_tmp(struct out_file *o, const char *path, struct err *e)
 	struct stat st;
 	mode_t mask;
 
+	if (path[0] == '\0')
+		return err_set(e, ERR_ARG, "a file without a name");
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return err_set(e, ERR_SYS, "%s: a folder, not a file", path);
 	if ((o->path = realpath(path, NULL)) == NULL)

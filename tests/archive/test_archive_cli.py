@@ -181,6 +181,8 @@ def test_extract():
     kit.expect(2, "extract", "-r", X.root, "1", "--head", "--decoded", *X.args)
     kit.expect(2, "extract", "-r", X.root, "1", "--request", "--response", *X.args)
     kit.expect(2, "extract", "-r", X.root, "1", "--json", *X.args)
+    _, said = kit.expect(2, "extract", "-r", X.root, "1", "--max", "3", *X.args)
+    assert "--max goes with --decoded" in said, said
     kit.expect(3, "extract", "-r", X.root, "1")
     kit.expect(1, "extract", "-r", X.root, "0", *X.args)
     kit.expect(74, "extract", "-r", X.root, "1", *X.args, "-o", T + "/no/folder")
@@ -216,6 +218,8 @@ def test_output():
     assert sorted(os.listdir(folder)) == ["file", "link", "pipe"]
     _, said = kit.expect(74, *args, folder)
     assert "a folder" in said
+    _, said = kit.expect(2, *args, "")
+    assert "without a name" in said
     # By links of our own: the machine's devices are not staked on this test.
     for name in ("null", "full"):
         os.symlink("/dev/" + name, folder + "/" + name)

@@ -95,7 +95,9 @@ def test_against():
     found(X.root, "--against", kept)
     kit.expect(2, "verify", "-r", X.root, "--against", T + "/none")
     # The other log's key, archive and records.
-    kit.expect(1, "verify", "-r", X.root, "--pin", other.pin)
+    _, said = kit.expect(1, "verify", "-r", X.root, "--pin", other.pin)
+    for name, _, key in (open(x.pin).read().partition("+") for x in (X, other)):    # of one name: told apart
+        assert "%s+%s)" % (name, key[:8]) in said, said
     kit.expect(1, "verify", "-r", other.root, "--pin", X.pin)
 
 
