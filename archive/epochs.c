@@ -59,6 +59,7 @@ look(struct epochs *ep, const struct layout *l, uint64_t first,
 {
 	struct segment_read *sr = NULL;
 	struct segment_frame f;
+	char name[SEGMENT_NAME_MAX];
 	int fd = -1, r;
 
 	if ((r = layout_open_segment(l, first, &fd, e)) != 0)
@@ -78,7 +79,11 @@ out:
 	segment_read_free(&sr);
 	close(fd);
 	/* Damage is for a verifier to tell. */
-	return r == ERR_NOMEM || r == ERR_SYS || r == ERR_CRYPTO ? r : 0;
+	if (r != ERR_NOMEM && r != ERR_SYS && r != ERR_CRYPTO)
+		return 0;
+	segment_name(name, first);
+	err_ctx(e, "seg/%s", name);
+	return r;
 }
 
 int

@@ -298,20 +298,6 @@ flush(struct export_cmd *x, const struct segment_frame *note, struct err *e)
 }
 
 static int
-fault(struct export_cmd *x, int r, struct err *e)
-{
-	char name[SEGMENT_NAME_MAX];
-	struct walk_place p;
-
-	if (r != ERR_FORMAT && r != ERR_CORRUPT)
-		return r;
-	walk_place(x->walk, &p);
-	segment_name(name, p.first);
-	err_ctx(e, "seg/%s, offset %" PRIu64, name, p.offset);
-	return r;
-}
-
-static int
 export_all(struct export_cmd *x, struct err *e)
 {
 	struct segment_frame f;
@@ -328,7 +314,7 @@ export_all(struct export_cmd *x, struct err *e)
 		if (r == ERR_EOF)
 			return flush(x, NULL, e);
 		if (r != 0)
-			return fault(x, r, e);
+			return walk_where(x->walk, r, e);
 		if (segment_is_entry(f.type))
 			r = push(x, &f, e);
 		else if (f.type == SEGMENT_CHECKPOINT)

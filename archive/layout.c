@@ -360,8 +360,9 @@ add_number(void *arg, const char *name, struct err *e)
 		return 0;
 	if (!(l->is_epochs ? parse_epoch_name(&number, name) :
 			     segment_parse_name(&number, name)))
-		return err_set(e, ERR_FORMAT, "%s/ holds a file that is no %s",
-		    l->is_epochs ? "epoch" : "seg",
+		return err_set(e, ERR_FORMAT,
+		    "%s/%.100s is no %s: move it out of the archive",
+		    l->is_epochs ? "epoch" : "seg", name,
 		    l->is_epochs ? "manifest" : "segment");
 	if (l->n == LAYOUT_SEGMENTS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d files",

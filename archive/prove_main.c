@@ -83,20 +83,6 @@ take(struct prove *p, const struct segment_frame *f, struct err *e)
 }
 
 static int
-fault(const struct walk *w, int r, struct err *e)
-{
-	char name[SEGMENT_NAME_MAX];
-	struct walk_place p;
-
-	if (r != ERR_FORMAT && r != ERR_CORRUPT)
-		return r;
-	walk_place(w, &p);
-	segment_name(name, p.first);
-	err_ctx(e, "seg/%s, offset %" PRIu64, name, p.offset);
-	return r;
-}
-
-static int
 prove(struct archive_cli *cli, struct prove *p, struct walk *w,
     struct err *e)
 {
@@ -112,7 +98,7 @@ prove(struct archive_cli *cli, struct prove *p, struct walk *w,
 		if ((r = walk_next(w, &f, e)) == ERR_EOF)
 			break;
 		if (r != 0)
-			return fault(w, r, e);
+			return walk_where(w, r, e);
 		if ((r = take(p, &f, e)) != 0)
 			return r;
 	}

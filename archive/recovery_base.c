@@ -37,6 +37,14 @@ recovery_base_mark(struct recovery_mark *m, const struct merkle *tree,
 
 /* ---- one segment, open ---- */
 
+int
+recovery_base_unread(struct err *e, uint64_t first, int r,
+    const struct err *why)
+{
+	return err_set(e, r, "segment %llu: %s", (unsigned long long)first,
+	    why->msg);
+}
+
 void
 recovery_base_shut(struct recovery_segment *s)
 {
@@ -61,8 +69,9 @@ recovery_base_open(const struct layout *l, uint64_t first,
 	if (fstat(s->fd, &st) == -1)
 		r = err_sys(e, "fstat");
 	else if ((r = segment_read_new(&s->r, s->fd, &why)) != 0)
-		r = r == ERR_FORMAT ? recovery_base_corrupt(e, first, why.msg) :
-				      err_set(e, r, "%s", why.msg);
+		r = r == ERR_FORMAT ?
+		    recovery_base_corrupt(e, first, why.msg) :
+		    recovery_base_unread(e, first, r, &why);
 	else if (segment_read_header(s->r)->first != first)
 		r = recovery_base_corrupt(e, first,
 		    "its name is not its first entry's");
@@ -105,7 +114,7 @@ read_manifest(const struct layout *l, uint64_t first, const struct vkey *pin,
 			    (size_t)f.payload_len, e);
 	} else
 		r = r == ERR_NOMEM || r == ERR_SYS ?
-		    err_set(e, r, "%s", why.msg) :
+		    recovery_base_unread(e, first, r, &why) :
 		    recovery_base_corrupt(e, first, why.msg);
 	recovery_base_shut(&s);
 	return r;
@@ -129,7 +138,7 @@ header_epoch(const struct layout *l, uint64_t first, uint64_t *epoch,
 	if (r == ERR_EOF || r == ERR_FORMAT)
 		return recovery_base_corrupt(e, first, why.msg);
 	if (r != 0)
-		return err_set(e, r, "%s", why.msg);
+		return recovery_base_unread(e, first, r, &why);
 	*epoch = h.epoch;
 	return 0;
 }
@@ -193,6 +202,7 @@ recovery_base_try(struct recovery_run *run, size_t i, bool *is_base,
     struct err *e)
 {
 	struct bytes note = BYTES_INIT(NOTE_MAX);
+	struct err why = ERR_INIT;
 	struct segment_trailer t;
 	struct recovery_segment s;
 	struct checkpoint cp;
@@ -202,13 +212,15 @@ recovery_base_try(struct recovery_run *run, size_t i, bool *is_base,
 	*is_base = false;
 	if ((r = recovery_base_open(run->l, run->firsts[i], &s, e)) != 0)
 		return r;
-	r = segment_read_closing(s.r, &t, &note, &off, e);
+	r = segment_read_closing(s.r, &t, &note, &off, &why);
 	if (r == ERR_NOENT) {
 		r = 0;
 		goto out;
 	}
-	if (r != 0)
+	if (r != 0) {
+		r = recovery_base_unread(e, run->firsts[i], r, &why);
 		goto out;
+	}
 	if (checkpoint_open(&cp, (char *)note.p, note.len, &run->scan.pin,
 		NULL) != 0 ||
 	    checkpoint_check_tree(&cp, &t.tree, NULL) != 0 ||

@@ -102,6 +102,9 @@ void	recovery_base_shut(struct recovery_segment *s);
 /* ERR_CORRUPT that names the segment. */
 int	recovery_base_corrupt(struct err *e, uint64_t first,
 	const char *what);
+/* r, for a reason that is not the archive's; names the segment. */
+int	recovery_base_unread(struct err *e, uint64_t first, int r,
+	const struct err *why);
 int	recovery_base_mark(struct recovery_mark *m, const struct merkle *tree,
 	const void *note, size_t n, struct err *e);
 /* Is firsts[i] closed under our signature?  Then run->scan stands behind it. */

@@ -122,7 +122,7 @@ scan_last(struct recovery_run *run, struct recovery_segment *s, struct err *e)
 	if (r == ERR_CORRUPT)
 		return recovery_base_corrupt(e, run->last.first, why.msg);
 	if (r != ERR_EOF && r != ERR_AGAIN && r != ERR_FORMAT)
-		return err_set(e, r, "%s", why.msg);
+		return recovery_base_unread(e, run->last.first, r, &why);
 	if (check_must(run, e) != 0) {
 		err_ctx(e, "segment %llu: %s",
 		    (unsigned long long)run->last.first, why.msg);
@@ -163,7 +163,7 @@ scan_inner(struct recovery_run *run, struct recovery_segment *s, uint64_t first,
 		r = scan_next(&run->scan, s->r, &f, &why);
 		if (segment_read_where(s->r, r, &why) != 0)
 			return r == ERR_NOMEM || r == ERR_SYS ?
-			    err_set(e, r, "%s", why.msg) :
+			    recovery_base_unread(e, first, r, &why) :
 			    recovery_base_corrupt(e, first, why.msg);
 		if ((r = took(run, &f, false, e)) != 0)
 			return r;

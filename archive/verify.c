@@ -212,7 +212,8 @@ walk_all(struct verify *v, struct err *e)
 		if (r == ERR_EOF)
 			return 0;
 		if (r != ERR_FORMAT && r != ERR_CORRUPT && r != ERR_NOENT)
-			return err_set(e, r, "%s", why.msg);
+			return walk_where(v->walk,
+			    err_set(e, r, "%s", why.msg), e);
 		walk_place(v->walk, &p);
 		verify_fault(v->out, v->o, &p, &why);
 		if ((r = walk_resume(v->walk, on_bad, v, &why)) == ERR_NOENT) {

@@ -93,6 +93,22 @@ walk_place(const struct walk *w, struct walk_place *out)
 	out->offset = w->r == NULL ? 0 : segment_read_offset(w->r);
 }
 
+int
+walk_where(const struct walk *w, int r, struct err *e)
+{
+	char name[SEGMENT_NAME_MAX];
+	struct walk_place p;
+
+	walk_place(w, &p);
+	segment_name(name, p.first);
+	if (r == ERR_FORMAT || r == ERR_CORRUPT)
+		err_ctx(e, "seg/%s, offset %llu", name,
+		    (unsigned long long)p.offset);
+	else if (r == ERR_SYS)	/* its own message has the offset */
+		err_ctx(e, "seg/%s", name);
+	return r;
+}
+
 struct segment_read *
 walk_reader(struct walk *w)
 {

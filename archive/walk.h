@@ -55,6 +55,9 @@ int	walk_resume(struct walk *w,
 
 const struct scan *walk_scan(const struct walk *w);
 void	walk_place(const struct walk *w, struct walk_place *out);
+/* Prepends it to the message of r that walk_next() gave: a fault, or a disk
+ * that failed.  Returns r. */
+int	walk_where(const struct walk *w, int r, struct err *e);
 /* The segment at hand, for its payloads. */
 struct segment_read *walk_reader(struct walk *w);
 size_t	walk_segments(const struct walk *w);

@@ -416,6 +416,20 @@ def test_receipts():
     assert "no checkpoint" in said
 
 
+def test_strangers():
+    """A file that does not belong there is named, and so is a segment that is none to read."""
+    for name, what in (("seg/.nfs0001", "no segment"), ("epoch/\x1b[31m", "no manifest")):
+        root = kit.copy(X.root, T + "/strangers")
+        open(root + "/" + name, "w").close()
+        _, said = kit.expect(1, "verify", "-r", root, "--pin", X.pin)
+        assert "%s is %s" % (name.replace("\x1b", "\\x1b"), what) in said.replace("\\u001b", "\\x1b"), said
+    root = kit.copy(X.root, T + "/strangers")
+    os.mkdir(root + "/seg/%020d.amb" % 99)
+    for c in (["verify"], ["list"], ["prove", "1"], ["repair"]):
+        _, said = kit.expect(74, *c, "-r", root)
+        assert "seg/%020d.amb: " % 99 in said, said
+
+
 def test_not_there():
     """What is not there, or cannot be written, is told before the log is hashed."""
     root = kit.copy(X.root, T + "/nothere")
