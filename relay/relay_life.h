@@ -57,9 +57,6 @@ struct relay_life {
 };
 
 void	relay_life_init(struct relay_life *l);
-/* The config's texts; ERR_ARG. */
-int	relay_life_configure(struct relay_life *l,
-	const struct message_start *m, struct err *e);
 /* Sockets, CA file, resolv.conf. */
 int	relay_life_listen(struct relay_life *l, struct err *e);
 /* With an archive: epochs, the supervisor's socket, the first leaf. */
@@ -67,6 +64,9 @@ int	relay_life_serve(struct relay_life *l, int fd, struct err *e);
 /* is_clean: the archive is closed cleanly and the supervisor told. */
 void	relay_life_close(struct relay_life *l, bool is_clean);
 
+/* Of relay_reload.c: the config's texts; ERR_ARG. */
+int	relay_life_configure(struct relay_life *l,
+	const struct message_start *m, struct err *e);
 /* SIGHUP's part: what may change does, the rest is named in the log. */
 void	relay_life_reload(struct relay_life *l,
 	const struct message_start *m);
