@@ -17,6 +17,7 @@
 #include "base/confine.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "base/stop.h"
 
 enum {
 	PROGRESS_AFTER_MS = 1000,
@@ -24,41 +25,12 @@ enum {
 	JSON_MAX = 512 << 20,
 };
 
-static volatile sig_atomic_t stop_flag;
-
 /* ---- stopping ---- */
-
-static void
-on_signal(int sig)
-{
-	(void)sig;
-	stop_flag = 1;
-}
-
-/* SA_RESETHAND: who is asked twice goes at once. */
-static void
-catch_signals(void)
-{
-	struct sigaction sa = { .sa_handler = on_signal,
-		.sa_flags = (int)SA_RESETHAND };
-
-	(void)sigemptyset(&sa.sa_mask);
-	(void)sigaction(SIGTERM, &sa, NULL);
-	(void)sigaction(SIGINT, &sa, NULL);
-	(void)sigaction(SIGHUP, &sa, NULL);
-	(void)signal(SIGPIPE, SIG_IGN);
-}
-
-const volatile sig_atomic_t *
-archive_cli_stop(void)
-{
-	return &stop_flag;
-}
 
 int
 archive_cli_stopped(struct err *e)
 {
-	return stop_flag ? err_set(e, ERR_CANCEL, "interrupted") : 0;
+	return *stop_flag() != 0 ? err_set(e, ERR_CANCEL, "interrupted") : 0;
 }
 
 /* ---- saying ---- */
@@ -293,7 +265,7 @@ finish(struct archive_cli *cli, const void *arg, int r, struct err *e)
 
 	if (r == 0)
 		err_clear(e);
-	else if (stop_flag) {	/* whatever call it was that gave up */
+	else if (*stop_flag() != 0) {	/* whatever call it was that gave up */
 		r = err_set(e, ERR_CANCEL, "interrupted");
 		cli->code = ARCHIVE_EXIT_INTERRUPTED;
 	}
@@ -343,7 +315,8 @@ archive_cli_main(const struct archive_cli_spec *spec, void *arg, int argc,
 		code = archive_cli_line_help(&cli);
 		goto out;
 	}
-	catch_signals();
+	stop_catch();
+	(void)signal(SIGPIPE, SIG_IGN);
 	progress_begin(&cli.line, !cli.json);
 	if (r == 0 && (r = prepare(&cli, &e)) == 0)
 		r = spec->run(&cli, arg, &e);

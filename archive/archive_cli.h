@@ -11,7 +11,6 @@
 #define AMBER_ARCHIVE_ARCHIVE_CLI_H
 
 #include <getopt.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -94,7 +93,6 @@ int	archive_cli_open(struct archive_cli *cli, struct err *e);
 
 /* The exit code whatever the error says; the first call counts. */
 void	archive_cli_code(struct archive_cli *cli, int code);
-const volatile sig_atomic_t *archive_cli_stop(void);
 /* ERR_CANCEL once the process was asked to stop. */
 int	archive_cli_stopped(struct err *e);
 

@@ -23,6 +23,7 @@
 #include "archive/skim.h"
 #include "archive/walk.h"
 #include "archive/warc_exchange.h"
+#include "base/stop.h"
 #include "base/version.h"
 
 enum {
@@ -370,7 +371,7 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 {
 	struct export_cmd *x = arg;
 	const struct walk_opts wo = { .layout = cli->layout,
-		.pin = &cli->pin, .stop = archive_cli_stop() };
+		.pin = &cli->pin, .stop = stop_flag() };
 	int r;
 
 	x->cli = cli;

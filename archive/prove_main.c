@@ -16,6 +16,7 @@
 #include "archive/out_file.h"
 #include "archive/receipt.h"
 #include "archive/walk.h"
+#include "base/stop.h"
 
 static const struct option options[] = {
 	{ "output", required_argument, NULL, 'o' },
@@ -156,7 +157,7 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 {
 	struct prove *p = arg;
 	const struct walk_opts wo = { .layout = cli->layout,
-		.pin = &cli->pin, .stop = archive_cli_stop() };
+		.pin = &cli->pin, .stop = stop_flag() };
 	struct walk *w = NULL;
 	int r;
 

@@ -10,6 +10,7 @@
 #include "archive/keyring.h"
 #include "archive/segment.h"
 #include "archive/verify.h"
+#include "base/stop.h"
 #include "base/units.h"
 
 enum { OPT_QUICK = 256, OPT_AGAINST };
@@ -187,7 +188,7 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 {
 	struct verify_cmd *v = arg;
 	struct verify_opts o = { .layout = cli->layout, .pin = &cli->pin,
-		.keys = cli->keys, .stop = archive_cli_stop(),
+		.keys = cli->keys, .stop = stop_flag(),
 		.on_fault = on_fault, .on_progress = on_progress,
 		.on_note = on_note, .arg = v };
 	struct verify_report *out = &v->report;

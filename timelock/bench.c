@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/progress.h"
+#include "base/stop.h"
 #include "timelock/bench_digests.h"
 #include "timelock/bench_options.h"
 #include "timelock/bench_report.h"
@@ -203,7 +204,7 @@ build(struct bench *b, struct err *e)
 	struct engine_opts o = { .mode = b->o.mode, .algorithm = b->o.algorithm,
 		.key = key, .key_len = sizeof(key) - 1,
 		.on_progress = on_build, .arg = b,
-		.stop = timelock_cli_stop_flag() };
+		.stop = stop_flag() };
 	struct engine *first;
 	int r;
 

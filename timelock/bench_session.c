@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "timelock/timelock_cli.h"
 
@@ -22,7 +23,7 @@ bench_session_begin(struct bench_session *s, struct err *e)
 	if (getpriority(PRIO_PROCESS, 0) < BENCH_SESSION_NICE &&
 	    setpriority(PRIO_PROCESS, 0, BENCH_SESSION_NICE) != 0)
 		return err_sys(e, "lower the priority");
-	timelock_cli_catch_signals();
+	stop_catch();
 	return machine_read(&s->machine, e);
 }
 
@@ -51,7 +52,7 @@ bench_session_check(void *session, struct err *e)
 	uint64_t now = clock_mono_ns(clock_system()), have = 0;
 	int r;
 
-	if (*timelock_cli_stop_flag() != 0)
+	if (*stop_flag() != 0)
 		return err_set(e, ERR_CANCEL, "stopped by a signal");
 	if (now - s->checked_ns < CHECK_NS)
 		return 0;

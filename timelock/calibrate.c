@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/progress.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "timelock/bench_options.h"
 #include "timelock/bench_session.h"
@@ -197,7 +198,7 @@ build(struct calibrate *c, struct err *e)
 	struct engine_opts o = { .mode = c->mode, .algorithm = c->algorithm,
 		.key = key, .key_len = sizeof(key) - 1,
 		.no_narrow = c->no_narrow, .on_progress = on_build, .arg = c,
-		.stop = timelock_cli_stop_flag() };
+		.stop = stop_flag() };
 	int r = engine_new(&c->engine, &o, e);
 
 	progress_clear(&c->progress);

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "timelock/generate_main.h"
 #include "timelock/generate_opts.h"
@@ -333,7 +334,7 @@ static void
 set_signals(const struct generate *s)
 {
 	if (s->o.fd < 0) {
-		timelock_cli_catch_signals();
+		stop_catch();
 		return;
 	}
 	/* A supervisor stops us by frame. */

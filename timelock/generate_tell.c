@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "timelock/generate_tell.h"
 #include "timelock/generator_wire.h"
@@ -41,7 +42,7 @@ generate_tell_end(struct generate_tell *t)
 const volatile sig_atomic_t *
 generate_tell_stop(struct generate_tell *t)
 {
-	return t->fd >= 0 ? &t->stop : timelock_cli_stop_flag();
+	return t->fd >= 0 ? &t->stop : stop_flag();
 }
 
 uint64_t

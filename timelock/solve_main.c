@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/secret.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "timelock/engine.h"
 #include "timelock/hasher.h"
@@ -280,7 +281,7 @@ build(struct solve *s, struct engine **en, struct err *e)
 		.no_narrow = s->no_narrow,
 		.on_progress = s->json ? NULL : on_build,
 		.arg = s,
-		.stop = timelock_cli_stop_flag(),
+		.stop = stop_flag(),
 	};
 	int r;
 
@@ -300,7 +301,7 @@ solve(struct solve *s, struct journal *j, const struct journal_found *found,
 	const struct solver_opts o = {
 		.source = &src,
 		.progress_ms = s->json ? 0 : s->line.is_on ? 1000 : 0,
-		.stop = timelock_cli_stop_flag(),
+		.stop = stop_flag(),
 		.on_progress = on_progress,
 		.on_note = on_note,
 		.arg = s,
@@ -383,7 +384,7 @@ run(struct solve *s, struct err *e)
 		log_info("resuming: %ju of %ju hashes are left",
 		    (uintmax_t)solver_left(s->m, &found),
 		    (uintmax_t)(s->m->params.segments * s->m->params.steps));
-	timelock_cli_catch_signals();
+	stop_catch();
 	progress_begin(&s->line, !s->json);
 	r = solve(s, j, &found, e);
 	progress_clear(&s->line);

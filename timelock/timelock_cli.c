@@ -2,6 +2,7 @@
  * timelock_cli.c - see timelock_cli.h.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +13,6 @@
 #include "base/io.h"
 #include "base/secret.h"
 #include "timelock/timelock_cli.h"
-
-static volatile sig_atomic_t stop_flag;
 
 int
 timelock_cli_exit_code(int err_code)
@@ -77,32 +76,6 @@ timelock_cli_begin(struct err *e)
 	if ((r = secret_init(e)) != 0)
 		return r;
 	return confine_no_dump(e);
-}
-
-static void
-on_signal(int sig)
-{
-	(void)sig;
-	stop_flag = 1;
-}
-
-const volatile sig_atomic_t *
-timelock_cli_stop_flag(void)
-{
-	return &stop_flag;
-}
-
-void
-timelock_cli_catch_signals(void)
-{
-	/* SA_RESETHAND: who is asked twice goes at once. */
-	struct sigaction sa = { .sa_handler = on_signal,
-		.sa_flags = (int)SA_RESETHAND };
-
-	sigemptyset(&sa.sa_mask);
-	(void)sigaction(SIGTERM, &sa, NULL);
-	(void)sigaction(SIGINT, &sa, NULL);
-	(void)sigaction(SIGHUP, &sa, NULL);
 }
 
 int

@@ -8,7 +8,6 @@
 #ifndef AMBER_TIMELOCK_TIMELOCK_CLI_H
 #define AMBER_TIMELOCK_TIMELOCK_CLI_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,11 +39,6 @@ int	timelock_cli_usage_err(const char *command, const struct err *e);
 
 /* sodium, no core dump, not dumpable, ignore SIGPIPE. */
 int	timelock_cli_begin(struct err *e);
-
-/* SIGTERM, SIGINT and SIGHUP set the flag, without SA_RESTART; a second one
- * kills. */
-const volatile sig_atomic_t *timelock_cli_stop_flag(void);
-void	timelock_cli_catch_signals(void);
 
 /* "full", "light"; ERR_ARG. */
 int	timelock_cli_parse_mode(const char *word, enum engine_mode *out,

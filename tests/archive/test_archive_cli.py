@@ -534,11 +534,12 @@ def test_repair():
 
 
 def test_interrupt():
-    """Asked to stop: 130, with a summary."""
+    """Asked to stop: 130, with a summary; under nohup(1) the terminal's end does not ask."""
     root = kit.copy(X.root, T + "/interrupt")
     os.unlink(root + "/checkpoint")
     os.mkfifo(root + "/checkpoint")         # it waits there
-    p = subprocess.Popen([kit.PROGRAM, "verify", "-r", root, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    p = subprocess.Popen(["nohup", kit.PROGRAM, "verify", "-r", root, "--json"], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while time.monotonic() < end:
         with open("/proc/%d/status" % p.pid) as f:
@@ -547,6 +548,12 @@ def test_interrupt():
             break
         time.sleep(0.01)
     time.sleep(0.2)
+    p.send_signal(signal.SIGHUP)
+    time.sleep(0.2)
+    assert p.poll() is None
+    with open("/proc/%d/status" % p.pid) as f:
+        ignored = int([x for x in f if x.startswith("SigIgn")][0].split()[1], 16)
+    assert ignored >> signal.SIGHUP - 1 & 1
     p.send_signal(signal.SIGINT)
     out, _ = p.communicate(timeout=60)
     assert p.returncode == 130 and lines(out)[-1]["exit_code"] == 130, (p.returncode, out)
