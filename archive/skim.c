@@ -336,6 +336,10 @@ next_here(struct skim *s, struct skim_entry *out, struct err *e)
 	r = take(s, &out->frame, e);
 	if (is_last && (r == ERR_AGAIN || r == ERR_FORMAT))
 		r = judge_tail(s, &out->frame, e);
+	/* A stop came while it was being closed; repair ends that. */
+	if (r == ERR_AGAIN && s->i + 2 == s->n &&
+	    s->index == s->firsts[s->i + 1])
+		return err_set(e, ERR_EOF, "the next segment goes on");
 	if (r == ERR_AGAIN)
 		r = cut_off(s, e);
 	if (r != 0)

@@ -175,6 +175,26 @@ def test_unfinished():
     kit.expect(0, "repair", "-r", root, "--pin", X.pin)
     _, s, _ = errors(root, *X.args[:2], code=0)
     assert s["records"] == 5
+    # A stop within the closing frames: all readers go on in the next segment.
+    torn = kit.copy(X.root, T + "/torn")
+    path = kit.segments(torn)[-2]
+    whole, fs = open(path, "rb").read(), kit.frames(path)
+    for end in (fs[-1].end - 1, fs[-1].offset + 5, fs[-1].offset, fs[-2].end - 1, fs[-2].offset + 5):
+        os.truncate(path, end)
+        for args in ([], ["--quick"]):
+            kit.expect(0, "verify", "-r", torn, "--pin", X.pin, *args)
+        out, _ = kit.expect(0, "list", "-r", torn, "--json")
+        assert json.loads(out.splitlines()[-1])["records"] == len(X.records())
+        open(path, "wb").write(whole)
+    # An entry that is cut short is another matter, and so is a segment before.
+    os.truncate(path, [f for f in fs if f.is_entry][-1].end - 1)
+    found(torn)
+    kit.expect(1, "verify", "-r", torn, "--pin", X.pin, "--quick")
+    open(path, "wb").write(whole)
+    path = kit.segments(torn)[0]
+    os.truncate(path, kit.frames(path)[-1].end - 1)
+    found(torn)
+    kit.expect(1, "verify", "-r", torn, "--pin", X.pin, "--quick")
     # Other entries in the second one.
     one.write(root)
     tree.leaves = tree.leaves[:4]
