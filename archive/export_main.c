@@ -348,22 +348,25 @@ check_options(const struct archive_cli *cli, struct export_cmd *x,
 	return 0;
 }
 
+/* "3 records WHAT"; nothing of none. */
+static void
+tell_some(struct archive_cli *cli, uint64_t n, const char *what)
+{
+	if (n > 0)
+		archive_cli_note(cli, "%" PRIu64 " record%s %s", n,
+		    n == 1 ? "" : "s", what);
+}
+
 static void
 tell(struct archive_cli *cli, const struct export_cmd *x)
 {
-	archive_cli_note(cli, "%" PRIu64 " records exported", x->exported);
-	if (x->sealed > 0)
-		archive_cli_note(cli,
-		    "%" PRIu64 " records were left out: their epoch's key is "
-		    "not here", x->sealed);
-	if (x->pruned > 0)
-		archive_cli_note(cli,
-		    "%" PRIu64 " records were left out: they were pruned",
-		    x->pruned);
-	if (x->unsigned_ > 0)
-		archive_cli_note(cli,
-		    "%" PRIu64 " records have no receipt: no checkpoint "
-		    "covers them yet", x->unsigned_);
+	if (x->exported == 0)
+		archive_cli_note(cli, "no records exported");
+	tell_some(cli, x->exported, "exported");
+	tell_some(cli, x->sealed, "left out: the epoch's key is not here");
+	tell_some(cli, x->pruned, "left out: pruned");
+	tell_some(cli, x->unsigned_,
+	    "without a receipt: no checkpoint goes so far yet");
 }
 
 static int

@@ -207,6 +207,11 @@ def main():
     # Some of them.
     assert sorted(read(export(0, x.root, *x.args, "4-9"))[1]) == [4, 5, 6, 7, 8, 9]
     assert sorted(read(export(3, x.root, *x.args[2:]))[1]) == [max(captures)]
+    sealed = "%d records left out: the epoch's key is not here" % (len(captures) - 1)
+    for code, args, want in ((0, [*x.args, "4-9"], ["6 records exported"]), (0, [*x.args, "0"], ["no records exported"]),
+                             (3, x.args[2:], ["1 record exported", sealed])):
+        _, said = kit.expect(code, "export", "--warc", "-r", x.root, *args)
+        assert said.splitlines() == ["amber-archive export: " + w for w in want], said
     # A range that the log does not reach is no empty file; one that holds no record is.
     n = max(captures) + 1
     for where in (str(n), "%d-%d" % (n, n + 9), "4000"):
