@@ -7,7 +7,9 @@
 
 #include "archive/archive_cli.h"
 #include "archive/archive_commands.h"
+#include "base/err.h"
 #include "base/log.h"
+#include "base/std_io.h"
 #include "base/version.h"
 
 static const struct {
@@ -78,6 +80,12 @@ told(void)
 int
 main(int argc, char **argv)
 {
+	struct err e = ERR_INIT;
+
+	if (std_io_begin(&e) != 0) {
+		err_print(&e, "amber-archive");
+		return ARCHIVE_EXIT_IO;
+	}
 	log_open("amber-archive", LOG_LEVEL_INFO, false);
 	if (argc < 2)
 		return unknown(argc, argv);

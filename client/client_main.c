@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/secret.h"
+#include "base/std_io.h"
 #include "base/version.h"
 #include "client/commands.h"
 
@@ -35,17 +36,11 @@ usage(FILE *f)
 	    f);
 }
 
-int
-main(int argc, char **argv)
+static int
+run(int argc, char **argv)
 {
-	struct err e = ERR_INIT;
 	size_t i;
 
-	signal(SIGPIPE, SIG_IGN);
-	if (secret_init(&e) != 0) {
-		err_print(&e, "amber");
-		return EXIT_MEMORY;
-	}
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;
@@ -66,4 +61,17 @@ main(int argc, char **argv)
 	fprintf(stderr, "amber: no command \"%s\"; see amber --help\n",
 	    argv[1]);
 	return EXIT_USAGE;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (std_io_begin(&e) != 0 || secret_init(&e) != 0) {
+		err_print(&e, "amber");
+		return EXIT_MEMORY;
+	}
+	return std_io_end("amber", run(argc, argv), EXIT_WRITE);
 }

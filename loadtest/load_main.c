@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
+#include "base/std_io.h"
 #include "base/version.h"
 #include "loadtest/load_main.h"
 #include "loadtest/origin_main.h"
@@ -39,13 +41,11 @@ usage(FILE *f)
 	    "Exit codes: 0 done; 1 failed; 2 wrong command line.\n", f);
 }
 
-int
-main(int argc, char **argv)
+static int
+run(int argc, char **argv)
 {
 	size_t i;
 
-	log_open("amber-load", LOG_LEVEL_INFO, false);
-	(void)signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {
 		usage(stderr);
 		return LOAD_EXIT_USAGE;
@@ -64,4 +64,18 @@ main(int argc, char **argv)
 	(void)fprintf(stderr, "amber-load: %s: no such command; see "
 	    "amber-load --help\n", argv[1]);
 	return LOAD_EXIT_USAGE;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+
+	if (std_io_begin(&e) != 0) {
+		err_print(&e, "amber-load");
+		return LOAD_EXIT_FAILED;
+	}
+	log_open("amber-load", LOG_LEVEL_INFO, false);
+	(void)signal(SIGPIPE, SIG_IGN);
+	return std_io_end("amber-load", run(argc, argv), LOAD_EXIT_FAILED);
 }

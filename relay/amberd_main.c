@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "base/std_io.h"
 #include "relay/amberd_init.h"
 #include "relay/amberd_opts.h"
 #include "relay/config.h"
@@ -194,8 +195,8 @@ command(struct amberd_opts *o)
 	return code;
 }
 
-int
-main(int argc, char **argv)
+static int
+role(int argc, char **argv)
 {
 	struct amberd_opts o;
 	int code;
@@ -207,5 +208,15 @@ main(int argc, char **argv)
 	else
 		code = command(&o);
 	amberd_opts_free(&o);
-	return fflush(stdout) == 0 ? code : SUPERVISOR_EXIT_FAILED;
+	return code;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+
+	if (std_io_begin(&e) != 0)
+		return fail(&e);
+	return std_io_end("amberd", role(argc, argv), SUPERVISOR_EXIT_FAILED);
 }

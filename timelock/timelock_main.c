@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
+#include "base/std_io.h"
 #include "base/version.h"
 #include "timelock/bench.h"
 #include "timelock/calibrate.h"
@@ -41,17 +43,6 @@ usage(FILE *f)
 	    "Exit codes: 0 done; 1 refused or failed; 2 wrong command line;\n"
 	    "3 the RandomX library or the machine cannot do it; 4 stopped by\n"
 	    "a signal; 11 the file is in use by another process.\n", f);
-}
-
-/* Results that did not get out (a full disk, say) are no success. */
-static int
-finish(int code)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return code;
-	(void)fputs("amber-timelock: standard output could not be written\n",
-	    stderr);
-	return code == TIMELOCK_EXIT_OK ? TIMELOCK_EXIT_FAILED : code;
 }
 
 /* getopt begins its messages with argv[0]. */
@@ -94,6 +85,13 @@ run(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+	struct err e = ERR_INIT;
+
+	if (std_io_begin(&e) != 0) {
+		err_print(&e, "amber-timelock");
+		return TIMELOCK_EXIT_FAILED;
+	}
 	log_open("amber-timelock", LOG_LEVEL_INFO, false);
-	return finish(run(argc, argv));
+	return std_io_end("amber-timelock", run(argc, argv),
+	    TIMELOCK_EXIT_FAILED);
 }

@@ -211,6 +211,26 @@ def test_example(k):
     assert p.returncode == 1 and "dns_error" in p.stderr, p
 
 
+def test_lost_output(k):
+    """Output that goes nowhere is no success, and goes nowhere else."""
+    amber = BIN + "/amber "
+    for args, said in ((f"fetch {k.url()}", "No space left"),
+                       (f"fetch -o /dev/null -w x {k.url()}", "could not"),
+                       ("ping", "could not"), ("ping --json", "No space left"),
+                       ("--help", "could not"), ("fetch --help", "could not"),
+                       ("--version", "could not")):
+        p = subprocess.run(amber + args + " >/dev/full", shell=True,
+                           env=k.env, stderr=subprocess.PIPE, timeout=60)
+        assert p.returncode == 23 and said.encode() in p.stderr, (args, p)
+        assert p.stderr.count(b"\n") == 1, (args, p)
+    p = subprocess.run(amber + f"fetch {k.url()} >&-", shell=True, env=k.env,
+                       stderr=subprocess.PIPE, timeout=60)
+    assert p.returncode == 23 and b"Bad file descriptor" in p.stderr, p
+    p = subprocess.run(amber + f"fetch -v {k.url()} 2>&- <&-", shell=True,
+                       env=k.env, stdout=subprocess.PIPE, timeout=60)
+    assert (p.returncode, p.stdout) == (0, b"hello\n"), p
+
+
 def test_wrong_options(k):
     """What getopt says, and where to read more; no third line."""
     for command in ("fetch", "ping", "receipt"):
@@ -401,7 +421,7 @@ def main():
     run("", [test_output, test_verbose, test_verbose_harmless,
              test_statuses, test_other_relay,
              test_terminal, test_ping, test_example, test_redirect,
-             test_redirect_relative, test_wrong_options,
+             test_redirect_relative, test_wrong_options, test_lost_output,
              test_redirected_credentials, test_metrics])
     run("permits = 1\n", [test_retry])
     run("", [test_reload])
