@@ -111,6 +111,15 @@ add_token(const struct amber *a, struct bytes *out, struct err *e)
 	    a->token);
 }
 
+/* Made here of the URL and the body: a second one could only contradict. */
+static bool
+is_own(const char *name)
+{
+	return strcasecmp(name, "Host") == 0 ||
+	    strcasecmp(name, "Content-Length") == 0 ||
+	    strcasecmp(name, "Transfer-Encoding") == 0;
+}
+
 /* The user's lines, each checked, so that none can end the head. */
 static int
 add_lines(struct bytes *out, const char *fields, struct err *e)
@@ -127,6 +136,9 @@ add_lines(struct bytes *out, const char *fields, struct err *e)
 			    at);
 		memcpy(name, at, (size_t)(colon - at));
 		name[colon - at] = '\0';
+		if (is_own(name))
+			return err_set(e, ERR_ARG, "field %s: it is made of "
+			    "the URL and the body, and cannot be given", name);
 		for (value = colon + 1; value < end &&
 		    (*value == ' ' || *value == '\t'); value++)
 			;

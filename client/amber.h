@@ -94,7 +94,8 @@ struct amber_request {
 	const char	*method;
 	const char	*url;
 	/* Field lines, each ended by CRLF, or NULL.  Host, Content-Length
-	 * and Proxy-Authorization are added. */
+	 * and Proxy-Authorization are added; the first two, and
+	 * Transfer-Encoding, are refused. */
 	const char	*fields;
 	const void	*body;		/* NULL: none */
 	size_t		 body_len;

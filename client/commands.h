@@ -52,7 +52,6 @@ enum {
 	COMMON_WINDOW,
 	COMMON_MAX_TIME,
 	COMMON_NO_VERIFY,
-	COMMON_HELP,
 	COMMON_END,
 };
 #define COMMON_LONG_OPTIONS						\
@@ -63,7 +62,7 @@ enum {
 	{ "window", required_argument, NULL, COMMON_WINDOW },		\
 	{ "max-time", required_argument, NULL, COMMON_MAX_TIME },	\
 	{ "no-verify", no_argument, NULL, COMMON_NO_VERIFY },		\
-	{ "help", no_argument, NULL, COMMON_HELP }
+	{ "help", no_argument, NULL, 'h' }
 
 extern const char common_help[];
 
@@ -77,6 +76,11 @@ int	common_hint(const char *command, struct err *e);
 /* Reads the token file into token (which must live on) and opens. */
 int	common_open(struct amber **out, struct common_opts *o,
 	struct bytes *token, struct err *e);
+/* An environment variable; NULL if it is not there, or empty. */
+const char *common_env(const char *name);
+/* The exit status of what failed before any call: options, and the files that
+ * they name. */
+int	common_exit_start(const struct err *e);
 /* The exit status that a failed call stands for. */
 int	common_exit(const struct amber *a);
 

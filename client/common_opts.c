@@ -21,15 +21,23 @@ const char common_help[] =
     "      --window N         polls at once, 1..56 (default: chosen)\n"
     "      --max-time TIME    for the whole, as \"30\" or \"2m\"\n"
     "      --no-verify        hand out answers without a valid receipt\n"
-    "      --help             this text\n";
+    "  -h, --help             this text\n";
+
+const char *
+common_env(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value == NULL || value[0] == '\0' ? NULL : value;
+}
 
 void
 common_init(struct common_opts *o)
 {
 	memset(o, 0, sizeof(*o));
 	amber_opts_init(&o->amber);
-	o->amber.relay = getenv("AMBER_RELAY");
-	o->amber.pin = getenv("AMBER_PIN");
+	o->amber.relay = common_env("AMBER_RELAY");
+	o->amber.pin = common_env("AMBER_PIN");
 }
 
 static int
@@ -128,6 +136,21 @@ common_open(struct amber **out, struct common_opts *o, struct bytes *token,
 		o->amber.token = (const char *)token->p;
 	}
 	return amber_new(out, &o->amber, e);
+}
+
+int
+common_exit_start(const struct err *e)
+{
+	switch (e->code) {
+	case ERR_NOMEM:
+		return EXIT_MEMORY;
+	case ERR_NOENT:
+	case ERR_PERM:
+	case ERR_SYS:
+		return EXIT_READ;
+	default:
+		return EXIT_USAGE;
+	}
 }
 
 int

@@ -368,7 +368,7 @@ run(struct fetch_opts *o, struct progress *line, struct err *e)
 	struct bytes token = BYTES_INIT(0), url = BYTES_INIT(URL_MAX);
 	struct run u = { .o = o, .fields = &o->fields, .line = line,
 		.start_ms = clock_mono_ms(clock_system()) };
-	int status = EXIT_USAGE;
+	int status;
 
 	o->common.amber.on_progress = fetch_show_on_progress;
 	o->common.amber.progress_arg = line;
@@ -377,6 +377,8 @@ run(struct fetch_opts *o, struct progress *line, struct err *e)
 	    bytes_terminate(&url, e) == 0 &&
 	    common_open(&u.a, &o->common, &token, e) == 0)
 		status = fetch(&u, &url, e);
+	else
+		status = common_exit_start(e);
 	progress_clear(line);
 	amber_free(&u.a);
 	bytes_free(&token);
@@ -390,7 +392,7 @@ fetch_main(int argc, char **argv)
 	struct err e = ERR_INIT;
 	struct progress line;
 	struct fetch_opts o;
-	int r, status = EXIT_USAGE;
+	int r, status;
 
 	fetch_opts_init(&o);
 	if ((r = fetch_opts_parse(&o, argc, argv, &e)) == 1)
@@ -398,7 +400,8 @@ fetch_main(int argc, char **argv)
 	else if (r == 0) {
 		progress_begin(&line, !o.silent && !o.quiet);
 		status = run(&o, &line, &e);
-	}
+	} else
+		status = common_exit_start(&e);
 	if (status != EXIT_OK && e.msg[0] != '\0' &&
 	    (!o.silent || o.show_errors))
 		err_print(&e, "amber fetch");

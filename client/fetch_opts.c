@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -183,14 +184,24 @@ take(struct fetch_opts *o, int c, struct err *e)
 	}
 }
 
+/* One would overwrite the other; a device takes both. */
+static bool
+are_same(const char *a, const char *b)
+{
+	struct stat st;
+
+	return a != NULL && b != NULL && strcmp(a, b) == 0 &&
+	    (stat(a, &st) == -1 || S_ISREG(st.st_mode));
+}
+
 int
 fetch_opts_parse(struct fetch_opts *o, int argc, char **argv, struct err *e)
 {
 	int c, r;
 
-	while ((c = getopt_long(argc, argv, "X:H:d:o:iILqsSvw:f", options,
+	while ((c = getopt_long(argc, argv, "X:H:d:o:iILqsSvw:fh", options,
 		    NULL)) != -1) {
-		if (c == COMMON_HELP) {
+		if (c == 'h') {
 			fputs(help, stdout);
 			fputs(common_help, stdout);
 			return 1;
@@ -201,6 +212,11 @@ fetch_opts_parse(struct fetch_opts *o, int argc, char **argv, struct err *e)
 	if (optind + 1 != argc)
 		return err_set(e, ERR_ARG, "one URL is needed; see amber "
 					   "fetch --help");
+	if (are_same(o->output, o->receipt) ||
+	    are_same(o->output, o->record_key) ||
+	    are_same(o->receipt, o->record_key))
+		return err_set(e, ERR_ARG, "-o, --receipt and --record-key "
+					   "must be different files");
 	o->url = argv[optind];
 	if (o->method == NULL)
 		o->method = o->head ? "HEAD" : o->has_body ? "POST" : "GET";

@@ -81,7 +81,7 @@ ping(struct common_opts *o, bool is_json, struct err *e)
 	struct bytes token = BYTES_INIT(0);
 	struct amber *a = NULL;
 	struct amber_pong pong;
-	int status = EXIT_USAGE;
+	int status;
 
 	if (common_open(&a, o, &token, e) == 0) {
 		status = EXIT_OK;
@@ -97,7 +97,8 @@ ping(struct common_opts *o, bool is_json, struct err *e)
 			print_text(o->amber.relay, &pong);
 		else if (print_json(o->amber.relay, &pong, e) != 0)
 			status = EXIT_WRITE;
-	}
+	} else
+		status = common_exit_start(e);
 	amber_free(&a);
 	bytes_free(&token);
 	return status;
@@ -112,8 +113,8 @@ ping_main(int argc, char **argv)
 	int c, status;
 
 	common_init(&o);
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == COMMON_HELP) {
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c == 'h') {
 			fputs(help, stdout);
 			fputs(common_help, stdout);
 			return EXIT_OK;

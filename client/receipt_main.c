@@ -22,7 +22,7 @@ static const struct option options[] = {
 	{ "pin", required_argument, NULL, COMMON_PIN },
 	{ "record-key", required_argument, NULL, RECEIPT_KEY },
 	{ "json", no_argument, NULL, RECEIPT_JSON },
-	{ "help", no_argument, NULL, COMMON_HELP },
+	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -34,7 +34,7 @@ static const char help[] =
     "      --pin VKEY|FILE    the relay's verifier key (default: $AMBER_PIN)\n"
     "      --record-key FILE  as saved by amber fetch --record-key\n"
     "      --json             one JSON object\n"
-    "      --help             this text\n\n"
+    "  -h, --help             this text\n\n"
     "Exit status: 0 it holds, 92 it does not.\n";
 
 static int
@@ -45,8 +45,10 @@ check_key(const struct receipt *r, const char *path, struct err *e)
 	size_t n = 0;
 	int ret;
 
-	if ((ret = io_read_file(path, &text, e)) != 0)
+	if ((ret = io_read_file(path, &text, e)) != 0) {
+		err_ctx(e, "%s", path);
 		return ret;
+	}
 	while (text.len > 0 && text.p[text.len - 1] == '\n')
 		bytes_truncate(&text, text.len - 1);
 	if (text.len == 0 ||
@@ -111,24 +113,25 @@ show(const char *path, const char *pin, const char *key, bool is_json,
 	struct checkpoint cp;
 	struct receipt r;
 	struct vkey vkey;
-	int status = EXIT_USAGE;
+	int status;
 
 	if (pin == NULL)
 		err_set(e, ERR_ARG, "no pin: give --pin or set AMBER_PIN");
-	else if (vkey_from_arg(&vkey, pin, e) == 0) {
+	if (pin == NULL || vkey_from_arg(&vkey, pin, e) != 0)
+		return common_exit_start(e);
+	if (io_read_file(path, &text, e) != 0)
 		status = EXIT_READ;
-		if (io_read_file(path, &text, e) == 0) {
-			status = EXIT_RECEIPT;
-			if (receipt_verify(&r, &cp, (const char *)text.p,
-				text.len, &vkey, e) == 0 &&
-			    (key == NULL || check_key(&r, key, e) == 0))
-				status = print(&r, &cp, is_json, e) == 0 ?
-				    EXIT_OK :
-				    EXIT_WRITE;
-		}
-		if (status != EXIT_OK)
-			err_ctx(e, "%s", path);
-	}
+	else if (receipt_verify(&r, &cp, (const char *)text.p, text.len, &vkey,
+		     e) != 0)
+		status = EXIT_RECEIPT;
+	else if (key != NULL && check_key(&r, key, e) != 0)
+		status = common_exit_start(e) == EXIT_READ ? EXIT_READ :
+							     EXIT_RECEIPT;
+	else
+		status = print(&r, &cp, is_json, e) == 0 ? EXIT_OK :
+							   EXIT_WRITE;
+	if (status != EXIT_OK)
+		err_ctx(e, "%s", path);
 	bytes_free(&text);
 	return status;
 }
@@ -136,12 +139,12 @@ show(const char *path, const char *pin, const char *key, bool is_json,
 int
 receipt_main(int argc, char **argv)
 {
-	const char *pin = getenv("AMBER_PIN"), *key = NULL;
+	const char *pin = common_env("AMBER_PIN"), *key = NULL;
 	struct err e = ERR_INIT;
 	bool is_json = false;
 	int c, status;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1)
 		switch (c) {
 		case COMMON_PIN:
 			pin = optarg;
@@ -152,7 +155,7 @@ receipt_main(int argc, char **argv)
 		case RECEIPT_JSON:
 			is_json = true;
 			break;
-		case COMMON_HELP:
+		case 'h':
 			fputs(help, stdout);
 			return EXIT_OK;
 		default:

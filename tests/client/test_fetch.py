@@ -65,6 +65,13 @@ def test_output(k):
     assert (k.top / "key").stat().st_mode & 0o777 == 0o600
     p = k.amber("receipt", "--record-key", "key", "receipt")
     assert "the receipt holds" in p.stdout
+    for args, code, said in (
+            (("--record-key", "no-file", "receipt"), 26, ": no-file: open: "),
+            (("--record-key", "receipt", "receipt"), 92, ": receipt: 5"),
+            (("--pin", "no-file", "receipt"), 26, "no-file: open: "),
+            (("no-file",), 26, "no-file: open: ")):
+        p = k.amber("receipt", *args, code=code)
+        assert said in p.stderr, p
     s = json.loads(k.amber("receipt", "--json", "receipt").stdout)
     assert s["verified"] is True and s["kind"] == "record", s
     p = k.fetch("-o", "/dev/null", "-w", "%{http_code} %{size_download} "
@@ -121,9 +128,16 @@ def test_statuses(k):
         (2, "--max-time", "--max-time", "0", k.url()),
         (2, "--retry", "--retry", "-1", k.url()),
         (2, "amber fetch: invalid option", "-k", k.url()),
-        (2, "no-such-file", "-d", "@no-such-file", k.url()),
-        (2, "no-such-file", "--token-file", "no-such-file", k.url()),
-        (2, "no-such-file", "--pin", "no-such-file", k.url()),
+        (26, "no-such-file", "-d", "@no-such-file", k.url()),
+        (26, "no-such-file", "--token-file", "no-such-file", k.url()),
+        (26, "no-such-file", "--pin", "no-such-file", k.url()),
+        (2, "different files", "-o", "x", "--receipt", "x", k.url()),
+        (2, "different files", "--record-key", "x", "-o", "x", k.url()),
+        (2, "different files", "--record-key", "x", "--receipt", "x", k.url()),
+        (3, "field host: ", "-H", "host: x", k.url()),
+        (3, "field Content-Length: ", "-H", "Content-Length: 4", k.url()),
+        (3, "field Transfer-Encoding: ", "-d", "x", "-H",
+         "Transfer-Encoding: chunked", k.url()),
         (3, "roots in no-such-file: No such file", "--ca-file",
          "no-such-file", "--relay", "https://127.0.0.1:1", k.url()),
         (3, "does not begin with https://", "http://origin.example/"),
@@ -145,7 +159,13 @@ def test_statuses(k):
     for name in ("AMBER_RELAY", "AMBER_PIN"):
         held = k.env.pop(name)
         assert name in k.fetch(k.url(), code=2).stderr
+        k.env[name] = ""
+        assert name in k.fetch(k.url(), code=2).stderr
         k.env[name] = held
+    k.fetch("-o", "/dev/null", "--receipt", "/dev/null", k.url())
+    for args in ("--help",), ("-h",), ("help",), ("fetch", "-h"), \
+            ("ping", "-h"), ("receipt", "-h"):
+        assert k.amber(*args).stdout.startswith("Usage: amber "), args
 
 
 def test_other_relay(k):
