@@ -8,6 +8,7 @@
 #include "archive/epochs.h"
 #include "archive/layout.h"
 #include "archive/segment_read.h"
+#include "base/bytes.h"
 #include "base/err.h"
 #include "timelock/manifest.h"
 
@@ -28,9 +29,9 @@ push(struct epochs *ep, const struct epochs_row *row, struct err *e)
 	return 0;
 }
 
-/* A manifest's frame; what is not the pin's is passed over. */
+/* A manifest; what is not the pin's is passed over. */
 static int
-take(struct epochs *ep, const struct segment_frame *f, const struct vkey *pin,
+take(struct epochs *ep, const uint8_t *p, size_t n, const struct vkey *pin,
     struct err *e)
 {
 	struct epochs_row row;
@@ -38,14 +39,10 @@ take(struct epochs *ep, const struct segment_frame *f, const struct vkey *pin,
 	int r;
 
 	memset(&row, 0, sizeof(row));
-	r = epoch_open(&row.epoch, f->payload, (size_t)f->payload_len, pin,
-	    e);
-	if (r == 0)
-		r = manifest_open(&m, f->payload, (size_t)f->payload_len, pin,
-		    e);
+	if ((r = epoch_open(&row.epoch, p, n, pin, e)) == 0)
+		r = manifest_open(&m, p, n, pin, e);
 	if (r != 0)
 		return r == ERR_NOMEM ? r : 0;
-	row.epoch.index = f->index;
 	row.algorithm = manifest_algorithm_name(m->params.algorithm);
 	row.segments = m->params.segments;
 	row.steps = m->params.steps;
@@ -74,7 +71,7 @@ look(struct epochs *ep, const struct layout *l, uint64_t first,
 		r = segment_read_next(sr, &f, e);
 	} while (r == 0 && f.type == SEGMENT_CHECKPOINT);
 	if (r == 0 && f.type == SEGMENT_MANIFEST)
-		r = take(ep, &f, pin, e);
+		r = take(ep, f.payload, (size_t)f.payload_len, pin, e);
 out:
 	segment_read_free(&sr);
 	close(fd);
@@ -83,6 +80,41 @@ out:
 		return 0;
 	segment_name(name, first);
 	err_ctx(e, "seg/%s", name);
+	return r;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct epochs_row *x = a, *y = b;
+
+	return (x->epoch.number > y->epoch.number) -
+	    (x->epoch.number < y->epoch.number);
+}
+
+/* Where the log's own manifest is damaged, the signed copy in epoch/ opens
+ * the epoch's records as well. */
+static int
+take_copies(struct epochs *ep, const struct layout *l, const struct vkey *pin,
+    struct err *e)
+{
+	struct bytes cose = BYTES_INIT(SEGMENT_MANIFEST_MAX);
+	uint64_t *numbers = NULL;
+	size_t n = 0, was = ep->n;
+	int r = 0;
+
+	if (layout_list_epochs(l, &numbers, &n, NULL) != 0)
+		return 0;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		bytes_clear(&cose);
+		if (epochs_of_number(ep, numbers[i]) == NULL &&
+		    layout_read_epoch(l, numbers[i], &cose, NULL) == 0)
+			r = take(ep, cose.p, cose.len, pin, e);
+	}
+	if (ep->n > was)
+		qsort(ep->v, ep->n, sizeof(*ep->v), compare);
+	bytes_free(&cose);
+	free(numbers);
 	return r;
 }
 
@@ -100,6 +132,8 @@ epochs_load(struct epochs *out, const struct layout *l,
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = look(out, l, firsts[i], pin, e);
 	free(firsts);
+	if (r == 0)
+		r = take_copies(out, l, pin, e);
 	if (r != 0)
 		epochs_free(out);
 	return r;

@@ -1,10 +1,11 @@
 /*
  * epochs.h - all epochs that an archive's log begins, from the manifests in
- * its segments.
+ * its segments, and where one is damaged there from its copy in epoch/.
  *
  * A quick look at the first frames of segments, for readers that want keys
  * and numbers before they walk.  A manifest that cannot be read or that the
- * pin did not sign is left out here; to say so is a verifier's job.
+ * pin did not sign is left out here; to say so is a verifier's job.  Rows
+ * know no index in the log.
  */
 #ifndef AMBER_ARCHIVE_EPOCHS_H
 #define AMBER_ARCHIVE_EPOCHS_H

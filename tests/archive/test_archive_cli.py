@@ -335,6 +335,17 @@ def test_damage():
     assert indices(alone, 1)[0] == [i for i in first if i < bad.index]
     os.unlink(alone + "/checkpoint")        # nothing tells that it was signed
     assert indices(alone, 0)[0] == [i for i in first if i < bad.index]
+    # A manifest in the log: its copy in epoch/ opens the records.
+    for i, path in enumerate(paths):
+        for f in kit.frames(path):
+            if f.kind == kit.MANIFEST:
+                root = kit.copy(X.root, T + "/damage")
+                kit.flip(kit.segments(root)[i], f.offset + 90, 2)
+                v = lines(kit.expect(1, "list", "-r", root, "--json", *X.args)[0])
+                assert [x["index"] for x in v if x.get("opened") is True] == every
+                number = v[-2]["epoch"] if i else v[1]["epoch"]
+                os.unlink("%s/epoch/%d.cose" % (root, number))
+                kit.expect(12, "list", "-r", root, *X.args)
     # Segments that are gone are not entries that never were.
     root = kit.copy(X.root, T + "/damage")
     os.unlink(kit.segments(root)[0])
