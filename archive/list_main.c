@@ -251,8 +251,11 @@ list_all(struct archive_cli *cli, struct list *l, struct skim *s,
 		if ((r = archive_cli_stopped(e)) != 0)
 			break;
 		if ((r = skim_next(s, &en, &why)) == ERR_FORMAT) {
-			if ((r = tell_damage(cli, l, &why, e)) != 0 ||
-			    skim_pass(s, NULL) != 0)
+			if ((r = tell_damage(cli, l, &why, e)) != 0)
+				break;
+			if ((r = skim_pass(s, e)) == ERR_NOENT)
+				return 0;	/* nothing comes behind it */
+			if (r != 0)
 				break;
 			continue;
 		}

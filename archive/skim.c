@@ -10,26 +10,9 @@
 #include "archive/checkpoint.h"
 #include "archive/layout.h"
 #include "archive/note.h"
-#include "archive/skim.h"
+#include "archive/skim_inside.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/io.h"
-
-struct skim {
-	const struct layout	*l;
-	uint64_t		*firsts;
-	size_t			 n, i;		/* i: the segment at hand */
-	int			 fd;
-	struct segment_read	*r;
-	int64_t			 mtime;
-	uint64_t		 off;		/* of the next frame */
-	uint64_t		 behind;	/* that frame; 0: unknown */
-	bool			 is_entry;	/* as its head says */
-	uint64_t		 index;		/* of the next entry */
-	bool			 may_leap;	/* damage was passed */
-	uint64_t		 tail;
-	uint64_t		 done, all;	/* bytes, for progress */
-};
 
 int
 skim_new(struct skim **out, const struct layout *l, struct err *e)
@@ -49,8 +32,8 @@ skim_new(struct skim **out, const struct layout *l, struct err *e)
 	return r;
 }
 
-static void
-shut(struct skim *s)
+void
+skim_shut(struct skim *s)
 {
 	segment_read_free(&s->r);
 	if (s->fd != -1)
@@ -63,7 +46,7 @@ skim_free(struct skim **sp)
 {
 	if (*sp == NULL)
 		return;
-	shut(*sp);
+	skim_shut(*sp);
 	free((*sp)->firsts);
 	free(*sp);
 	*sp = NULL;
@@ -140,8 +123,10 @@ seek_on(struct skim *s, uint64_t index, struct err *lost, struct err *e)
 		if ((r = skim_next(s, &en, &why)) == ERR_FORMAT) {
 			if (lost->code == 0)
 				*lost = why;
-			if (skim_pass(s, NULL) == 0)
+			if ((r = skim_pass(s, &why)) == 0)
 				continue;
+			if (r != ERR_NOENT)
+				return err_set(e, r, "%s", why.msg);
 			break;
 		}
 		if (r == ERR_EOF && s->index <= index)
@@ -173,7 +158,7 @@ skim_seek(struct skim *s, uint64_t index, struct err *e)
 	struct err lost = ERR_INIT;
 	size_t lo = 0, hi = s->n;
 
-	shut(s);
+	skim_shut(s);
 	while (lo < hi) {	/* the last segment with first <= index */
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -192,20 +177,20 @@ skim_seek(struct skim *s, uint64_t index, struct err *e)
 	return seek_on(s, index, &lost, e);
 }
 
-/* The first bytes of a frame, and of a record's payload. */
-static int
-peek(struct skim *s, uint8_t *buf, size_t size, size_t *n, struct err *e)
+int
+skim_peek(const struct skim *s, uint64_t off, uint8_t *buf, size_t size,
+    size_t *n, struct err *e)
 {
 	*n = 0;
 	while (*n < size) {
 		ssize_t got = pread(s->fd, buf + *n, size - *n,
-		    (off_t)(s->off + *n));
+		    (off_t)(off + *n));
 
 		if (got == -1 && errno == EINTR)
 			continue;
 		if (got == -1)
 			return err_sys(e, "read at offset %llu",
-			    (unsigned long long)(s->off + *n));
+			    (unsigned long long)(off + *n));
 		if (got == 0)
 			break;
 		*n += (size_t)got;
@@ -248,7 +233,8 @@ take(struct skim *s, struct segment_frame *f, struct err *e)
 	int r;
 
 	s->behind = 0;
-	if ((r = peek(s, buf, sizeof(buf), &n, e)) != 0)
+	/* The head, and as much of a record as tells of it. */
+	if ((r = skim_peek(s, s->off, buf, sizeof(buf), &n, e)) != 0)
 		return r;
 	if (n == 0)
 		return err_set(e, ERR_EOF, "the segment ends here");
@@ -315,7 +301,8 @@ judge_tail(struct skim *s, struct segment_frame *f, struct err *e)
 static int
 check_index(struct skim *s, uint64_t index, struct err *e)
 {
-	if (s->may_leap && index > s->index)
+	/* What was passed may have called itself an entry and was none. */
+	if (s->may_leap && index + 1 >= s->index)
 		s->index = index;
 	s->may_leap = false;
 	if (index == s->index)
@@ -371,7 +358,7 @@ skim_next(struct skim *s, struct skim_entry *out, struct err *e)
 				(unsigned long long)s->index),
 			    e);
 		if (s->r == NULL && (r = open_at(s, e)) != 0) {
-			shut(s);
+			skim_shut(s);
 			return r;
 		}
 		out->first = s->firsts[s->i];
@@ -381,46 +368,9 @@ skim_next(struct skim *s, struct skim_entry *out, struct err *e)
 		if (r != ERR_EOF || s->i + 1 == s->n)
 			return r;
 		s->done += s->off;
-		shut(s);
+		skim_shut(s);
 		s->i++;
 	}
-}
-
-/* Is there a frame, or the segment's end, at off? */
-static bool
-leads_on(const struct skim *s, uint64_t off)
-{
-	uint8_t raw[SEGMENT_HEAD_LEN];
-	struct segment_head h;
-	struct stat st;
-
-	if (fstat(s->fd, &st) == -1 || off > (uint64_t)st.st_size)
-		return false;
-	return off == (uint64_t)st.st_size ||
-	    (io_pread_full(s->fd, raw, sizeof(raw), off, NULL) == 0 &&
-		segment_get_head(&h, raw, NULL) == 0);
-}
-
-int
-skim_pass(struct skim *s, struct err *e)
-{
-	if (s->i < s->n && s->index < s->firsts[s->i]) {
-		s->index = s->firsts[s->i];	/* the gap was the fault */
-		return 0;
-	}
-	if (s->r != NULL && s->behind > s->off && leads_on(s, s->behind)) {
-		s->off = s->behind;
-		s->index += s->is_entry;
-		s->may_leap = true;
-		return 0;
-	}
-	shut(s);
-	if (s->i < s->n)
-		s->i++;
-	if (s->i == s->n)
-		return err_set(e, ERR_NOENT, "nothing behind it can be read");
-	s->index = s->firsts[s->i];
-	return 0;
 }
 
 int

@@ -39,8 +39,9 @@ int	skim_seek(struct skim *s, uint64_t index, struct err *e);
  * a tail that is not whole and that no checkpoint covers: skim_tail();
  * ERR_FORMAT says where. */
 int	skim_next(struct skim *s, struct skim_entry *out, struct err *e);
-/* After ERR_FORMAT: behind the damage, as far as heads and the names of
- * segments lead; indices may then leap once.  ERR_NOENT: they do not. */
+/* After ERR_FORMAT: behind the damage, where the frame's own head leads, else
+ * to the next frame that is whole, else to the next segment; indices may then
+ * leap once.  ERR_NOENT: nothing comes. */
 int	skim_pass(struct skim *s, struct err *e);
 /* Of the segment that the last frame came from. */
 const struct segment_header *skim_header(const struct skim *s);

@@ -294,8 +294,9 @@ def test_damage():
     paths = kit.segments(X.root)
     bad = [f for f in kit.frames(paths[0]) if f.kind == kit.RECORD][2]
     others = [i for i in every if i != bad.index]
-    # In its protected header, in its index: its length still leads behind it.
-    for at in (40, 15):
+    # In its protected header, in its index, where its length still leads behind it; in what makes it a frame, and in
+    # its length.
+    for at in (40, 15, 0, 3, 4, 6, 16, 20, 22, 23):
         root = kit.copy(X.root, T + "/damage")
         kit.flip(kit.segments(root)[0], bad.offset + at, 2)
         for args in ([], X.args):
@@ -311,9 +312,13 @@ def test_damage():
         assert rows == [bad.index + 1, bad.index + 2], rows
     out, _ = kit.expect(0, "extract", "-r", root, str(X.index["plain"]), *X.args)
     assert out == TEXT
-    # Where a head does not lead on, the next segment does.
+    # A checkpoint that calls itself a record.
     root = kit.copy(X.root, T + "/damage")
-    kit.flip(kit.segments(root)[0], bad.offset, 2)
+    kit.flip(kit.segments(root)[0], [f for f in kit.frames(paths[0]) if f.kind == kit.CHECKPOINT][3].offset + 4, 1)
+    assert indices(root, 1)[0] == every
+    # Where no frame follows, the next segment does.
+    root = kit.copy(X.root, T + "/damage")
+    os.truncate(kit.segments(root)[0], bad.end - 1)
     rows, said = indices(root, 1)
     gone = [f.index for f in kit.frames(paths[0]) if f.kind == kit.RECORD and f.index >= bad.index]
     assert rows == [i for i in every if i not in gone] and "00000000000000000000.amb" in said, rows
