@@ -1,12 +1,12 @@
 /*
- * http_parser.c - heads and chunks go through llhttp; where a head, a line or
- * a trailer section ends, how a body is framed, and every cap are decided
- * here, byte by byte, so that cutting the input elsewhere changes nothing.
+ * http_parser.c - heads and chunks go through llhttp (http_llhttp.c); where a
+ * head, a line or a trailer section ends, how a body is framed, and every cap
+ * are decided here, byte by byte, so that cutting the input elsewhere changes
+ * nothing.
  *
  * It must not act on a message (no policy, no forwarding), and never gives
  * llhttp a byte beyond the section it is in.
  */
-#include <llhttp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,45 +14,11 @@
 #include "base/err.h"
 #include "transport/http_head.h"
 #include "transport/http_parser.h"
-#include "transport/http_section.h"
+#include "transport/http_parser_inside.h"
 
-enum phase { PH_HEAD, PH_BODY, PH_TRAILERS, PH_DONE };
-
-struct http_parser {
-	llhttp_t		 ll;
-	struct http_limits	 limits;
-	struct http_sink	 sink;
-	enum http_kind		 kind;
-	enum phase		 phase;
-	enum http_fault		 fault;
-	int			 fault_code;	/* ERR_*, with fault */
-	bool			 answers_head;
-	bool			 is_stale;	/* holds an interim head */
-	bool			 blank_cr;	/* CR of an empty line before */
-	bool			 last_chunk;
-	bool			 is_complete;	/* llhttp agrees */
-	unsigned		 interims;
-	size_t			 blank;		/* bytes of such lines */
-	size_t			 chunking;	/* bytes of chunk lines */
-	uint64_t		 left;		/* of the body or of a chunk */
-	size_t			 got;		/* body bytes of a call */
-	struct err		*e;		/* of the feed under way */
-	struct http_section	 head, trail;
-	struct http_message	 m;
-};
-
-static int
-parser_on_headers(llhttp_t *ll)
-{
-	struct http_parser *p = ll->data;
-
-	p->is_complete = true;
-	ll->upgrade = 0;	/* nobody here follows one */
-	return HPE_PAUSED;
-}
-
-static int
-parser_fail(struct http_parser *p, enum http_fault f, int code, struct err *e)
+int
+http_parser_fail(struct http_parser *p, enum http_fault f, int code,
+    struct err *e)
 {
 	p->fault = f;
 	p->fault_code = code;
@@ -61,9 +27,8 @@ parser_fail(struct http_parser *p, enum http_fault f, int code, struct err *e)
 	    http_fault_name(f));
 }
 
-/* Body bytes; counts before it gives them away. */
-static int
-parser_deliver(struct http_parser *p, const uint8_t *at, size_t n)
+int
+http_parser_deliver(struct http_parser *p, const uint8_t *at, size_t n)
 {
 	int r;
 
@@ -78,46 +43,6 @@ parser_deliver(struct http_parser *p, const uint8_t *at, size_t n)
 	p->fault_code = r;
 	return r;
 }
-
-static int
-parser_on_body(llhttp_t *ll, const char *at, size_t n)
-{
-	struct http_parser *p = ll->data;
-
-	return parser_deliver(p, (const uint8_t *)at, n) == 0 ? 0 : HPE_USER;
-}
-
-static int
-parser_on_chunk(llhttp_t *ll)
-{
-	struct http_parser *p = ll->data;
-
-	if (ll->content_length > p->limits.body - p->m.body) {
-		(void)parser_fail(p, HTTP_BIG_BODY, ERR_LIMIT, p->e);
-		return -1;
-	}
-	p->left = ll->content_length;
-	if (p->left > 0)
-		return 0;
-	p->last_chunk = true;
-	return HPE_PAUSED;
-}
-
-static int
-parser_on_complete(llhttp_t *ll)
-{
-	struct http_parser *p = ll->data;
-
-	p->is_complete = true;
-	return HPE_PAUSED;
-}
-
-static const llhttp_settings_t settings = {
-	.on_headers_complete = parser_on_headers,
-	.on_body = parser_on_body,
-	.on_chunk_header = parser_on_chunk,
-	.on_message_complete = parser_on_complete,
-};
 
 void
 http_limits_init(struct http_limits *l)
@@ -135,9 +60,7 @@ http_limits_init(struct http_limits *l)
 static void
 parser_restart(struct http_parser *p)
 {
-	llhttp_init(&p->ll,
-	    p->kind == HTTP_REQUESTS ? HTTP_REQUEST : HTTP_RESPONSE, &settings);
-	p->ll.data = p;
+	http_llhttp_init(p);
 	http_section_clear(&p->head);
 	http_section_clear(&p->trail);
 	memset(&p->m, 0, sizeof(p->m));
@@ -195,73 +118,6 @@ http_parser_next(struct http_parser *p, bool answers_head)
 	p->left = 0;
 }
 
-/* A method that llhttp knows, but not for HTTP (ICE, RTSP). */
-static bool
-parser_is_foreign_method(const struct http_parser *p)
-{
-	return p->kind == HTTP_REQUESTS && p->ll.method >= HTTP_SOURCE &&
-	    p->ll.method <= HTTP_FLUSH;
-}
-
-/* What llhttp's complaint means, which depends on where it was made. */
-static enum http_fault
-parser_translate(const struct http_parser *p)
-{
-	const unsigned flags = p->ll.flags;
-
-	if (p->phase == PH_BODY)
-		return HTTP_BAD_CHUNK;
-	if (p->phase == PH_TRAILERS)
-		return HTTP_BAD_FIELD;
-	switch (llhttp_get_errno(&p->ll)) {
-	case HPE_INVALID_METHOD:
-	case HPE_PAUSED_H2_UPGRADE:
-		return HTTP_BAD_METHOD;
-	case HPE_INVALID_VERSION:
-		return HTTP_BAD_VERSION;
-	case HPE_INVALID_CONSTANT:
-		if (parser_is_foreign_method(p))
-			return HTTP_BAD_METHOD;
-		return HTTP_BAD_START;
-	case HPE_UNEXPECTED_CONTENT_LENGTH:
-		return HTTP_BAD_LENGTH;
-	case HPE_INVALID_CONTENT_LENGTH:
-		if (flags & F_TRANSFER_ENCODING)
-			return HTTP_BAD_FRAMING;
-		return HTTP_BAD_LENGTH;
-	case HPE_INVALID_TRANSFER_ENCODING:
-		if (flags & F_CONTENT_LENGTH)
-			return HTTP_BAD_FRAMING;
-		return HTTP_BAD_CODING;
-	default:
-		return p->head.lines > 0 ? HTTP_BAD_FIELD : HTTP_BAD_START;
-	}
-}
-
-/* *used bytes were taken; a pause is no failure. */
-static int
-parser_execute(struct http_parser *p, const uint8_t *data, size_t n,
-    size_t *used, struct err *e)
-{
-	const char *at = (const char *)data;
-	enum llhttp_errno r;
-
-	p->e = e;
-	p->got = 0;
-	r = llhttp_execute(&p->ll, at, n);
-	p->e = NULL;
-	*used = n;
-	if (r == HPE_OK)
-		return 0;
-	if (p->fault != HTTP_OK)
-		return p->fault_code;
-	if (r != HPE_PAUSED)
-		return parser_fail(p, parser_translate(p), ERR_FORMAT, e);
-	*used = (size_t)(llhttp_get_error_pos(&p->ll) - at);
-	llhttp_resume(&p->ll);
-	return 0;
-}
-
 /* Which fault it is to break a cap of a section. */
 static enum http_fault
 parser_over(const struct http_parser *p, const struct http_section *s,
@@ -299,14 +155,16 @@ feed_line(struct http_parser *p, struct http_section *s, const uint8_t *data,
 	*used = k;
 	if (k > 0) {
 		if ((r = bytes_append(&s->raw, data, k, e)) != 0)
-			return parser_fail(p, HTTP_SINK_FAILED, r, e);
-		if ((r = parser_execute(p, data, k, &took, e)) != 0)
+			return http_parser_fail(p, HTTP_SINK_FAILED, r, e);
+		if ((r = http_llhttp_execute(p, data, k, &took, e)) != 0)
 			return r;
 		if (took != k)
-			return parser_fail(p, HTTP_BAD_FIELD, ERR_FORMAT, e);
+			return http_parser_fail(p, HTTP_BAD_FIELD, ERR_FORMAT,
+			    e);
 	}
 	if (over != HTTP_SECTION_FITS)
-		return parser_fail(p, parser_over(p, s, over), ERR_LIMIT, e);
+		return http_parser_fail(p, parser_over(p, s, over), ERR_LIMIT,
+		    e);
 	if (k > 0)
 		*end = http_section_added(s, k) && (!is_head || s->lines > 1);
 	return 0;
@@ -323,7 +181,7 @@ parser_split(struct http_parser *p, struct http_section *s, size_t at,
 		p->is_complete = false;
 		return 0;
 	}
-	return parser_fail(p,
+	return http_parser_fail(p,
 	    r == ERR_NOMEM ? HTTP_SINK_FAILED : HTTP_BAD_FIELD, r, e);
 }
 
@@ -349,18 +207,19 @@ parser_end_head(struct http_parser *p, enum http_event *ev, struct err *e)
 	m->raw = p->head.raw.p;
 	m->raw_len = p->head.raw.len;
 	if ((f = http_message_start(m, &facts, &start)) != HTTP_OK)
-		return parser_fail(p, f, ERR_FORMAT, e);
+		return http_parser_fail(p, f, ERR_FORMAT, e);
 	if ((r = parser_split(p, &p->head, start, e)) != 0)
 		return r;
 	m->fields.v = p->head.v;
 	m->fields.n = p->head.n;
 	if ((f = http_message_frame(m, &facts)) != HTTP_OK)
-		return parser_fail(p, f, ERR_FORMAT, e);
+		return http_parser_fail(p, f, ERR_FORMAT, e);
 	if (m->status == 101)
-		return parser_fail(p, HTTP_UPGRADED, ERR_FORMAT, e);
+		return http_parser_fail(p, HTTP_UPGRADED, ERR_FORMAT, e);
 	if (p->kind == HTTP_RESPONSES && m->status < 200) {
 		if (++p->interims > HTTP_INTERIMS_MAX)
-			return parser_fail(p, HTTP_MANY_INTERIMS, ERR_LIMIT, e);
+			return http_parser_fail(p, HTTP_MANY_INTERIMS,
+			    ERR_LIMIT, e);
 		p->is_stale = true;
 		*ev = HTTP_EV_INTERIM;
 		return 0;
@@ -383,14 +242,14 @@ parser_skip_blank(struct http_parser *p, const uint8_t *data, size_t n,
 			break;
 		if (p->blank == p->limits.head) {
 			*used = i;
-			return parser_fail(p, HTTP_BIG_HEAD, ERR_LIMIT, e);
+			return http_parser_fail(p, HTTP_BIG_HEAD, ERR_LIMIT, e);
 		}
 		p->blank++;
 		p->blank_cr = !p->blank_cr;
 	}
 	*used = i;
 	if (i < n && p->blank_cr)
-		return parser_fail(p, HTTP_BAD_START, ERR_FORMAT, e);
+		return http_parser_fail(p, HTTP_BAD_START, ERR_FORMAT, e);
 	return 0;
 }
 
@@ -410,7 +269,7 @@ feed_head(struct http_parser *p, const uint8_t *data, size_t n, size_t *used,
 			return r;
 	}
 	if (p->head.raw.len == 0 && n > 0 && !http_head_is_token(data, 1))
-		return parser_fail(p, HTTP_BAD_START, ERR_FORMAT, e);
+		return http_parser_fail(p, HTTP_BAD_START, ERR_FORMAT, e);
 	r = feed_line(p, &p->head, data, n, &k, &end, e);
 	*used = k;
 	if (r != 0)
@@ -429,8 +288,8 @@ feed_chunks(struct http_parser *p, const uint8_t *data, size_t n, size_t *used,
 	int r;
 
 	if (n > 0 && k == 0)
-		return parser_fail(p, HTTP_BIG_CHUNKING, ERR_LIMIT, e);
-	if ((r = parser_execute(p, data, k, used, e)) != 0)
+		return http_parser_fail(p, HTTP_BIG_CHUNKING, ERR_LIMIT, e);
+	if ((r = http_llhttp_execute(p, data, k, used, e)) != 0)
 		return r;
 	p->chunking += *used - p->got;
 	if (p->last_chunk)
@@ -448,14 +307,14 @@ feed_body(struct http_parser *p, const uint8_t *data, size_t n, size_t *used,
 	if (m->framing == HTTP_CHUNKED)
 		return feed_chunks(p, data, n, used, e);
 	if (m->framing == HTTP_LENGTH && m->length > p->limits.body)
-		return parser_fail(p, HTTP_BIG_BODY, ERR_LIMIT, e);
+		return http_parser_fail(p, HTTP_BIG_BODY, ERR_LIMIT, e);
 	if (m->framing == HTTP_UNTIL_CLOSE)
 		p->left = p->limits.body - m->body;
 	if (n > 0 && p->left == 0 && m->framing == HTTP_UNTIL_CLOSE)
-		return parser_fail(p, HTTP_BIG_BODY, ERR_LIMIT, e);
+		return http_parser_fail(p, HTTP_BIG_BODY, ERR_LIMIT, e);
 	*used = n < p->left ? n : (size_t)p->left;
 	p->e = e;
-	r = parser_deliver(p, data, *used);
+	r = http_parser_deliver(p, data, *used);
 	p->e = NULL;
 	if (r == 0 && p->left == 0 && m->framing != HTTP_UNTIL_CLOSE) {
 		p->phase = PH_DONE;
@@ -482,7 +341,7 @@ feed_trailers(struct http_parser *p, const uint8_t *data, size_t n,
 	m->trailers.n = p->trail.n;
 	if (http_head_count(m->trailers, "content-length") > 0 ||
 	    http_head_count(m->trailers, "transfer-encoding") > 0)
-		return parser_fail(p, HTTP_BAD_FIELD, ERR_FORMAT, e);
+		return http_parser_fail(p, HTTP_BAD_FIELD, ERR_FORMAT, e);
 	p->phase = PH_DONE;
 	*ev = HTTP_EV_DONE;
 	return 0;
@@ -500,7 +359,7 @@ http_parser_feed(struct http_parser *p, const void *data, size_t n,
 	*used = 0;
 	*ev = HTTP_EV_MORE;
 	if (p->fault != HTTP_OK)
-		return parser_fail(p, p->fault, p->fault_code, e);
+		return http_parser_fail(p, p->fault, p->fault_code, e);
 	if (p->phase == PH_DONE) {
 		*ev = HTTP_EV_DONE;
 		return 0;
@@ -533,7 +392,7 @@ http_parser_eof(struct http_parser *p, enum http_event *ev, struct err *e)
 
 	*ev = HTTP_EV_MORE;
 	if (p->fault != HTTP_OK)
-		return parser_fail(p, p->fault, p->fault_code, e);
+		return http_parser_fail(p, p->fault, p->fault_code, e);
 	if (p->phase == PH_HEAD && !http_parser_is_begun(p))
 		return 0;
 	/* a body of no bytes may still have to be told */
@@ -543,7 +402,7 @@ http_parser_eof(struct http_parser *p, enum http_event *ev, struct err *e)
 	if (p->phase == PH_BODY && p->m.framing == HTTP_UNTIL_CLOSE)
 		p->phase = PH_DONE;
 	if (p->phase != PH_DONE)
-		return parser_fail(p, HTTP_INCOMPLETE, ERR_EOF, e);
+		return http_parser_fail(p, HTTP_INCOMPLETE, ERR_EOF, e);
 	*ev = HTTP_EV_DONE;
 	return 0;
 }
