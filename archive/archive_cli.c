@@ -80,8 +80,12 @@ archive_cli_json(struct archive_cli *cli, const char *type)
 int
 archive_cli_json_end(struct archive_cli *cli, struct err *e)
 {
+	int r;
+
 	json_close(&cli->j);
-	return json_line(&cli->j, stdout, e);
+	if ((r = json_line(&cli->j, stdout, e)) != 0)
+		err_ctx(e, "stdout");
+	return r;
 }
 
 void
@@ -282,11 +286,11 @@ finish(struct archive_cli *cli, const void *arg, int r, struct err *e)
 	errno = EIO;	/* an earlier write failed, and fflush does not */
 	if (put_summary(cli, arg, code, e, &why) == 0 &&
 	    (fflush(stdout) != 0 || ferror(stdout)))
-		err_sys(&why, "write");
+		err_sys(&why, "stdout: write");
 	/* Once is enough: what failed may have been that very writing. */
 	if (why.code != 0 && code != ARCHIVE_EXIT_IO &&
 	    code != ARCHIVE_EXIT_INTERRUPTED) {
-		archive_cli_note(cli, "stdout: %s", why.msg);
+		archive_cli_note(cli, "%s", why.msg);
 		code = ARCHIVE_EXIT_IO;
 	}
 	return code;
