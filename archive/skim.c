@@ -302,7 +302,7 @@ static int
 check_index(struct skim *s, uint64_t index, struct err *e)
 {
 	/* What was passed may have called itself an entry and was none. */
-	if (s->may_leap && index + 1 >= s->index)
+	if (s->may_leap && index >= s->least)
 		s->index = index;
 	s->may_leap = false;
 	if (index == s->index)

@@ -19,7 +19,8 @@ struct skim {
 	uint64_t		 behind;	/* that frame; 0: unknown */
 	bool			 is_entry;	/* as its head says */
 	uint64_t		 index;		/* of the next entry */
-	bool			 may_leap;	/* damage was passed */
+	bool			 may_leap;	/* damage was passed, */
+	uint64_t		 least;		/* at this entry */
 	uint64_t		 tail;
 	uint64_t		 done, all;	/* bytes, for progress */
 };

@@ -9,7 +9,12 @@
 #include "base/err.h"
 #include "base/io.h"
 
-enum { SEARCH = 64 << 10 };	/* bytes looked at at once */
+enum {
+	SEARCH = 64 << 10,		/* bytes looked at at once */
+	/* Hashed in one search, at most: what only looks like frames, one
+	 * within the other, would keep a reader for ever. */
+	SEARCH_HASH_MAX = 256 << 20,
+};
 
 /* Is there a frame, or the segment's end, at off? */
 static bool
@@ -27,9 +32,10 @@ leads_on(const struct skim *s, uint64_t off)
 }
 
 /* The next whole frame, by its check, of the n bytes at p, which stand at
- * off.  Its place in p, or n. */
+ * off.  Its place in p, or n.  *budget: bytes that may still be hashed. */
 static size_t
-find_frame(struct skim *s, const uint8_t *p, size_t n, uint64_t off)
+find_frame(struct skim *s, const uint8_t *p, size_t n, uint64_t off,
+    uint64_t *budget)
 {
 	struct segment_frame f;
 	struct segment_head h;
@@ -41,8 +47,9 @@ find_frame(struct skim *s, const uint8_t *p, size_t n, uint64_t off)
 			return n;
 		i = (size_t)(at - p);
 		if (i + SEGMENT_HEAD_LEN > n ||
-		    segment_get_head(&h, at, NULL) != 0)
+		    segment_get_head(&h, at, NULL) != 0 || h.len > *budget)
 			continue;
+		*budget -= h.len;
 		segment_read_seek(s->r, off + i);
 		if (segment_read_next(s->r, &f, NULL) == 0)
 			return i;
@@ -54,7 +61,7 @@ find_frame(struct skim *s, const uint8_t *p, size_t n, uint64_t off)
 static int
 search(struct skim *s, struct err *e)
 {
-	uint64_t off = s->off + 1;
+	uint64_t off = s->off + 1, budget = SEARCH_HASH_MAX;
 	uint8_t *buf;
 	size_t n, i;
 	int r = 0;
@@ -64,7 +71,7 @@ search(struct skim *s, struct err *e)
 	while (r == 0) {
 		if ((r = skim_peek(s, off, buf, SEARCH, &n, e)) != 0)
 			break;
-		if ((i = find_frame(s, buf, n, off)) < n) {
+		if ((i = find_frame(s, buf, n, off, &budget)) < n) {
 			s->off = off + i;
 			break;
 		}
@@ -85,6 +92,8 @@ skim_pass(struct skim *s, struct err *e)
 		s->index = s->firsts[s->i];	/* the gap was the fault */
 		return 0;
 	}
+	if (!s->may_leap)
+		s->least = s->index;
 	s->may_leap = true;
 	if (s->r != NULL && s->behind > s->off && leads_on(s, s->behind)) {
 		s->off = s->behind;
@@ -98,6 +107,6 @@ skim_pass(struct skim *s, struct err *e)
 		s->i++;
 	if (s->i == s->n)
 		return err_set(e, ERR_NOENT, "nothing behind it can be read");
-	s->index = s->firsts[s->i];
+	s->index = s->least = s->firsts[s->i];
 	return 0;
 }

@@ -14,10 +14,10 @@
 
 enum {
 	QUICK = 600,
-	AT_ONCE = 100,
+	AT_ONCE = 60,
 	DOWN_MAX = 160 * 1024,
 	UP_MAX = 24 * 1024,
-	GIVE_UP_MS = 20 * 1000,
+	GIVE_UP_MS = 60 * 1000,	/* as a client by default */
 	RUN_MS = 300 * 1000,
 };
 
