@@ -25,7 +25,7 @@ def summary(out):
 
 def live(rounds):
     """True when the archive was seen growing; a fast writer may be done before the second look."""
-    root, sizes, looks = T + "/live%d" % rounds, [], 0
+    root, sizes, looks, signed = T + "/live%d" % rounds, [], 0, 0
     writer = subprocess.Popen([kit.TESTS + "/make_exchanges", root, str(rounds)])
     pin = root + "/log.vkey"
     end = time.monotonic() + 300
@@ -36,8 +36,10 @@ def live(rounds):
         s = summary(kit.expect(0, "verify", "-r", root, "--pin", pin, "--json", *args)[0])
         kit.expect(0, "list", "-r", root, "--json")
         kit.expect(0, "stats", "-r", root, "--json")
-        assert s["size"] >= s["checked"] >= (sizes[-1] if sizes else 0), s
+        # Each only grows; what was seen unsigned may still be so at the next look.
+        assert s["size"] >= (sizes or [0])[-1] and s["size"] >= s["checked"] >= signed, (s, sizes, signed)
         sizes.append(s["size"])
+        signed = s["checked"]
         # What it holds now it holds for ever: kept, and compared next time.
         if os.path.exists(root + "/checkpoint"):
             shutil.copy(root + "/checkpoint", T + "/kept")
