@@ -159,6 +159,7 @@ skim_seek(struct skim *s, uint64_t index, struct err *e)
 	size_t lo = 0, hi = s->n;
 
 	skim_shut(s);
+	s->may_leap = false;
 	while (lo < hi) {	/* the last segment with first <= index */
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -302,7 +303,7 @@ static int
 check_index(struct skim *s, uint64_t index, struct err *e)
 {
 	/* What was passed may have called itself an entry and was none. */
-	if (s->may_leap && index >= s->least)
+	if (s->may_leap && index >= s->least && index >= s->firsts[s->i])
 		s->index = index;
 	s->may_leap = false;
 	if (index == s->index)
