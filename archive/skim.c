@@ -314,6 +314,13 @@ check_index(struct skim *s, uint64_t index, struct err *e)
 	    (unsigned long long)s->index);
 }
 
+/* What a successor holds too is read there. */
+static bool
+next_has(const struct skim *s, uint64_t index)
+{
+	return s->i + 1 < s->n && index >= s->firsts[s->i + 1];
+}
+
 /* Frames of the segment at hand.  ERR_EOF: go on with the next one. */
 static int
 next_here(struct skim *s, struct skim_entry *out, struct err *e)
@@ -333,11 +340,14 @@ next_here(struct skim *s, struct skim_entry *out, struct err *e)
 	if (r != 0)
 		return r == ERR_EOF ? r : where(s, r, e);
 	if (segment_is_entry(out->frame.type)) {
-		/* What a successor holds too is read there. */
-		if (!is_last && s->index >= s->firsts[s->i + 1])
-			return err_set(e, ERR_EOF, "the next segment has it");
-		if ((r = check_index(s, out->frame.index, e)) != 0)
+		if (!next_has(s, s->index) &&
+		    (r = check_index(s, out->frame.index, e)) != 0)
 			return where(s, r, e);
+		/* Behind damage only now is it known which entry it is. */
+		if (next_has(s, s->index)) {
+			s->index = s->firsts[s->i + 1];
+			return err_set(e, ERR_EOF, "the next segment has it");
+		}
 		s->index++;
 	}
 	s->off = out->frame.end;
