@@ -431,7 +431,7 @@ print_overhead(const struct result *a)
 	printf("    disk/capture %.4f: padding %.2f %%, the rest %.2f %%; with "
 	       "up to 4 KiB more of heads padding is %.2f to %.2f, %.2f %% in "
 	       "the mean\n", whole, pad * 100, (whole - 1 - pad) * 100,
-	    least * 100, most * 100, sum / HEADS_SPREAD * 100);
+	    least * 100, most * 100, sum / (double)HEADS_SPREAD * 100);
 }
 
 static void
