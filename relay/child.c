@@ -266,7 +266,9 @@ child_send(struct child *c, uint32_t type, const void *body, size_t n,
 		.fd = -1 };
 	int r;
 
-	if ((r = frame_peer_send(c->peer, &f, e)) != 0)
+	/* One that has closed is ending: what it said last is still read, and
+	 * then it has its grace. */
+	if ((r = frame_peer_send(c->peer, &f, e)) != 0 && r != ERR_PEER)
 		child_kill(c);
 	return r;
 }

@@ -56,8 +56,8 @@ int	child_start(struct child **out, struct event_base *base,
 /* Kills what lives still, without waiting for it.  *cp may be NULL. */
 void	child_free(struct child **cp);
 
-/* A frame without a descriptor.  After an error the child is being killed:
- * ERR_LIMIT when it does not read, ERR_PEER when it is gone already. */
+/* A frame without a descriptor.  ERR_PEER: it has closed, and so is ending.
+ * After any other error it is being killed; ERR_LIMIT: it does not read. */
 int	child_send(struct child *c, uint32_t type, const void *body, size_t n,
 	struct err *e);
 /* The whole session, by SIGKILL. */

@@ -215,11 +215,14 @@ static void
 send_body(struct relay_child *r, uint32_t type, struct bytes *body,
     int encoded, struct err *e)
 {
-	if (encoded != 0 ||
-	    child_send(r->child, type, body->p, body->len, e) != 0) {
-		log_warn_err(e, "relay: message %u", (unsigned)type);
+	int ret = encoded;
+
+	if (ret == 0)
+		ret = child_send(r->child, type, body->p, body->len, e);
+	else
 		child_kill(r->child);
-	}
+	if (ret != 0)
+		log_warn_err(e, "relay: message %u", (unsigned)type);
 	bytes_free(body);
 }
 

@@ -101,8 +101,10 @@ def test_stall():
 def test_mixed():
     # what is left in the middle holds the end up for so long, and the relay
     # ends in order before its supervisor loses patience
-    s = lines("--mixed", "-t", "6", "-c", "8", "--set", "fetch=5s", "--set",
-              "publish=5s")[-1]
+    # (a sanitizer's relay is slow, and answers 504 when that is over)
+    lease = "15s" if os.environ["AMBER_SANITIZE"] else "5s"
+    s = lines("--mixed", "-t", "6", "-c", "8", "--set", f"fetch={lease}",
+              "--set", f"publish={lease}")[-1]
     assert s["mode"] == "mixed" and s["verified"] is True, s
     assert s["failed"] == 0 and s["ok"] > 0 and s["left"] > 0, s
     assert s["answered_otherwise"] > 0, s

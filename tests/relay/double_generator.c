@@ -3,8 +3,9 @@
  * `amber-timelock generate --fd 3`: its puzzle is there at once.
  *
  * Files that change it: "crash" (a number: die so many times first), "hang"
- * (wait to be stopped), "deafen" (wait, and do not listen), "liar" (a key that
- * its manifest does not commit to, once), "limit" (refuse, by ERR_LIMIT).
+ * (wait to be stopped), "chatter" (then go on telling), "deafen" (wait, and do
+ * not listen), "liar" (a key that its manifest does not commit to, once),
+ * "limit" (refuse, by ERR_LIMIT).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 
 #define LOG	"generator.log"
 
-enum { FD = 3, HANG_MS = 60000 };
+enum { FD = 3, HANG_MS = 60000, CHATTER = 5 };
 
 static const char *
 value_of(int argc, char **argv, const char *name)
@@ -60,7 +61,7 @@ refuse_if_asked(struct err *e)
 }
 
 static void
-hang_if_asked(struct err *e)
+hang_if_asked(const struct generator_progress *p, struct err *e)
 {
 	struct bytes buf = BYTES_INIT(FRAME_ROOM + 64);
 	struct frame f;
@@ -73,6 +74,10 @@ hang_if_asked(struct err *e)
 	r = frame_recv(FD, &generator_wire_to_generator, &f, &buf, HANG_MS,
 	    e);
 	double_folder_log(LOG, r == 0 ? "stopped" : "left: %s", e->msg);
+	for (int i = 0; i < CHATTER && double_folder_has("chatter"); i++) {
+		(void)usleep(100 * 1000);
+		(void)generator_wire_send_progress(FD, p, NULL);
+	}
 	exit(4);
 }
 
@@ -97,7 +102,7 @@ main(int argc, char **argv)
 	if (generator_wire_send_progress(FD, &p, &e) != 0 ||
 	    generator_wire_send_note(FD, "only a double", &e) != 0)
 		return 1;
-	hang_if_asked(&e);
+	hang_if_asked(&p, &e);
 	puzzle_double_make(value_of(argc, argv, "--origin"), epoch, &m, &key);
 	if (double_folder_has("liar")) {
 		double_folder_remove("liar");

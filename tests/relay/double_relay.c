@@ -5,7 +5,8 @@
  * Files that change it: "refuse" (a number: exit with it), "deaf" (say no
  * longer that it lives), "unready" (never say that it listens), "silent"
  * (publish nothing), "stubborn" (do not stop), "renew" (ask for another
- * certificate, once), "babble" (break the protocol, once).
+ * certificate, once), "babble" (break the protocol, once), "lingers" (close
+ * long before it ends).
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -29,7 +30,7 @@
 
 #define LOG	"relay.log"
 
-enum { TURN_MS = 50 };
+enum { TURN_MS = 50, LINGER_US = 800 * 1000 };
 
 static struct signer *signer;
 
@@ -204,6 +205,10 @@ take(const struct frame *f)
 		if (double_folder_has("stubborn"))
 			break;
 		say(MESSAGE_DRAINED, NULL, 0);
+		if (double_folder_has("lingers")) {
+			close(RELAY_FD_MESSAGES);
+			(void)usleep(LINGER_US);
+		}
 		exit(0);
 	}
 }

@@ -556,6 +556,23 @@ test_second_signal(void **state)
 	is_dead(relay);
 }
 
+/* It has closed but not ended yet when there is something to tell it: that is
+ * no reason to kill it. */
+static void
+test_told_after_its_end(void **state)
+{
+	struct rig *g = *state;
+
+	put(g, "hang", "");
+	put(g, "chatter", "");
+	put(g, "lingers", "");
+	begin(g);
+	see(g, "relay.log", "progress compute", 1);
+	hit(g, SIGTERM);
+	exits(g, SUPERVISOR_EXIT_OK);
+	see_log(g, "it has ended");
+}
+
 /* A relay that dies while it drains is not started again. */
 static void
 test_crash_while_draining(void **state)
@@ -793,6 +810,7 @@ main(void)
 		WITH_RIG(test_service_manager),
 		WITH_RIG(test_deaf_generator),
 		WITH_RIG(test_second_signal),
+		WITH_RIG(test_told_after_its_end),
 		WITH_RIG(test_crash_while_draining),
 		WITH_RIG(test_reload),
 		WITH_RIG(test_leaf_renewal),
