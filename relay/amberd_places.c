@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/io.h"
 #include "relay/amberd_places.h"
 #include "relay/config.h"
 
@@ -108,10 +109,8 @@ check_identity_folder(const char *path, struct err *e)
 
 	if (path[0] == '\0' || (slash != NULL && slash[1] == '\0'))
 		return err_set(e, ERR_ARG, "\"%.100s\" names no file", path);
-	folder = slash == NULL ? strdup(".") :
-	    strndup(path, slash == path ? 1 : (size_t)(slash - path));
-	if (folder == NULL)
-		return err_set(e, ERR_NOMEM, "no memory for a path");
+	if ((r = io_folder_of(path, &folder, e)) != 0)
+		return r;
 	r = check_folder(folder, "", e);
 	free(folder);
 	return r;
