@@ -29,6 +29,7 @@ enum {
 	EXIT_PROTOCOL = 56,
 	EXIT_PIN = 60,		/* certificate, of relay or server */
 	EXIT_TOO_LARGE = 63,
+	EXIT_ROOTS = 77,		/* --ca-file is not usable */
 	EXIT_REFUSED = 90,		/* 503 by the relay */
 	EXIT_NOT_ARCHIVED = 91,
 	EXIT_RECEIPT = 92,
@@ -73,7 +74,8 @@ int	common_take(struct common_opts *o, int option, const char *value,
 /* After getopt_long() has said what is wrong: where to read more; ERR_ARG,
  * without a message. */
 int	common_hint(const char *command, struct err *e);
-/* Reads the token file into token (which must live on) and opens. */
+/* Looks at the files that are named, reads the token file into token (which
+ * must live on) and opens.  EXIT_OK, or the exit status with a message. */
 int	common_open(struct amber **out, struct common_opts *o,
 	struct bytes *token, struct err *e);
 /* An environment variable; NULL if it is not there, or empty. */

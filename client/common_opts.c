@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/units.h"
 #include "client/commands.h"
+#include "transport/tls_context.h"
 
 enum { WINDOW_MAX = 56, TOKEN_MAX = 4096, TIME_MAX_MS = 86400000 };
 
@@ -122,20 +123,29 @@ int
 common_open(struct amber **out, struct common_opts *o, struct bytes *token,
     struct err *e)
 {
-	int r;
-
-	if (o->amber.relay == NULL)
-		return err_set(e, ERR_ARG, "no relay: give --relay URL or set "
-					   "AMBER_RELAY");
-	if (o->amber.pin == NULL)
-		return err_set(e, ERR_ARG, "no pin: give --pin VKEY or set "
-					   "AMBER_PIN");
+	if (o->amber.relay == NULL) {
+		err_set(e, ERR_ARG, "no relay: give --relay URL or set "
+		    "AMBER_RELAY");
+		return EXIT_USAGE;
+	}
+	if (o->amber.pin == NULL) {
+		err_set(e, ERR_ARG, "no pin: give --pin VKEY or set "
+		    "AMBER_PIN");
+		return EXIT_USAGE;
+	}
+	/* An http relay has no use for it, but who gave it meant something. */
+	if (o->amber.ca_file != NULL &&
+	    tls_context_check_roots(o->amber.ca_file, e) != 0) {
+		err_ctx(e, "--ca-file");
+		return e->code == ERR_NOMEM ? EXIT_MEMORY : EXIT_ROOTS;
+	}
 	if (o->token_file != NULL) {
-		if ((r = read_token(token, o->token_file, e)) != 0)
-			return r;
+		if (read_token(token, o->token_file, e) != 0)
+			return common_exit_start(e);
 		o->amber.token = (const char *)token->p;
 	}
-	return amber_new(out, &o->amber, e);
+	return amber_new(out, &o->amber, e) == 0 ? EXIT_OK :
+						   common_exit_start(e);
 }
 
 int

@@ -372,13 +372,13 @@ run(struct fetch_opts *o, struct progress *line, struct err *e)
 
 	o->common.amber.on_progress = fetch_show_on_progress;
 	o->common.amber.progress_arg = line;
-	if (bytes_terminate(&o->fields, e) == 0 &&
-	    bytes_append_str(&url, o->url, e) == 0 &&
-	    bytes_terminate(&url, e) == 0 &&
-	    common_open(&u.a, &o->common, &token, e) == 0)
-		status = fetch(&u, &url, e);
-	else
+	if (bytes_terminate(&o->fields, e) != 0 ||
+	    bytes_append_str(&url, o->url, e) != 0 ||
+	    bytes_terminate(&url, e) != 0)
 		status = common_exit_start(e);
+	else if ((status = common_open(&u.a, &o->common, &token, e)) ==
+	    EXIT_OK)
+		status = fetch(&u, &url, e);
 	progress_clear(line);
 	amber_free(&u.a);
 	bytes_free(&token);

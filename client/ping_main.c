@@ -83,8 +83,7 @@ ping(struct common_opts *o, bool is_json, struct err *e)
 	struct amber_pong pong;
 	int status;
 
-	if (common_open(&a, o, &token, e) == 0) {
-		status = EXIT_OK;
+	if ((status = common_open(&a, o, &token, e)) == EXIT_OK) {
 		if (amber_ping(a, &pong, e) != 0)
 			status = common_exit(a);
 		else if (pong.state.word[0] == '\0') {
@@ -97,8 +96,7 @@ ping(struct common_opts *o, bool is_json, struct err *e)
 			print_text(o->amber.relay, &pong);
 		else if (print_json(o->amber.relay, &pong, e) != 0)
 			status = EXIT_WRITE;
-	} else
-		status = common_exit_start(e);
+	}
 	amber_free(&a);
 	bytes_free(&token);
 	return status;

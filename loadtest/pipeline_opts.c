@@ -9,6 +9,7 @@
 #include "loadtest/load_main.h"
 #include "loadtest/load_opts.h"
 #include "loadtest/pipeline_opts.h"
+#include "transport/tls_context.h"
 
 enum {
 	SECONDS_CELL = 5,
@@ -208,13 +209,13 @@ take_part(struct pipeline_opts *o, int c, const char *s, struct err *e)
 		return 0;
 	case OPT_RELAY_CA:
 		o->rig.relay_ca = s;
-		return 0;
+		return tls_context_check_roots(s, e);
 	case OPT_ORIGIN:
 		o->rig.origin_url = s;
 		return 0;
 	case OPT_ORIGIN_CA:
 		o->rig.origin_ca = s;
-		return 0;
+		return tls_context_check_roots(s, e);
 	case OPT_AMBERD:
 		o->rig.amberd = s;
 		return 0;
@@ -282,6 +283,10 @@ find_conflict(const struct pipeline_opts *o)
 		return "--pin: only with --relay";
 	if (o->rig.relay_url != NULL && o->rig.origin_url == NULL)
 		return "--relay: an --origin that it may fetch from is needed";
+	if (o->rig.relay_url == NULL && o->rig.relay_ca != NULL)
+		return "--relay-ca: only with --relay";
+	if (o->rig.origin_url == NULL && o->rig.origin_ca != NULL)
+		return "--origin-ca: only with --origin";
 	if (o->rig.relay_url != NULL && o->rig.nsets > 0)
 		return "--set: not with --relay";
 	if (o->rig.relay_url != NULL && o->mode == PIPELINE_STALL)

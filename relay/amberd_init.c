@@ -148,13 +148,11 @@ check_tokens(const struct config *c, struct err *e)
 static int
 check_roots(const struct config *c, struct err *e)
 {
-	struct tls_context *ctx = NULL;
 	int r = 0;
 
 	if (c->ca_file[0] != '\0' &&
-	    (r = tls_context_new_public(&ctx, c->ca_file, e)) != 0)
+	    (r = tls_context_check_roots(c->ca_file, e)) != 0)
 		config_ctx(c, "ca_file", e);
-	tls_context_free(&ctx);
 	return r;
 }
 

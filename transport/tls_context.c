@@ -9,6 +9,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -267,6 +268,8 @@ public_on_verify(int ok, X509_STORE_CTX *x)
 static int
 public_load_roots(struct tls_context *c, const char *file, struct err *e)
 {
+	struct stat st;
+
 	if (file == NULL && access(CA_BUNDLE, R_OK) == 0)
 		file = CA_BUNDLE;
 	if (file == NULL) {
@@ -274,9 +277,12 @@ public_load_roots(struct tls_context *c, const char *file, struct err *e)
 			return crypto_fail(e, "the system's roots");
 		return 0;
 	}
-	if (access(file, R_OK) == -1)
+	if (stat(file, &st) == -1 || access(file, R_OK) == -1)
 		return err_set(e, ERR_ARG, "roots in %s: %s", file,
 		    strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_ARG, "roots in %s: not a regular file",
+		    file);
 	if (SSL_CTX_load_verify_file(c->ctx, file) == 1)
 		return 0;
 	ERR_clear_error();
@@ -304,4 +310,14 @@ tls_context_new_public(struct tls_context **out, const char *ca_file,
 	SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER, public_on_verify);
 	*out = c;
 	return 0;
+}
+
+int
+tls_context_check_roots(const char *ca_file, struct err *e)
+{
+	struct tls_context *c = NULL;
+	const int r = tls_context_new_public(&c, ca_file, e);
+
+	tls_context_free(&c);
+	return r;
 }

@@ -40,6 +40,8 @@ int	tls_context_new_pinned(struct tls_context **out,
  * with ca_file, those alone; ALPN "http/1.1" offered. */
 int	tls_context_new_public(struct tls_context **out, const char *ca_file,
 	struct err *e);
+/* Would that take this file?  It is read every time: a pipe will not do. */
+int	tls_context_check_roots(const char *ca_file, struct err *e);
 /* Sets *cp to NULL; streams made from it live on. */
 void	tls_context_free(struct tls_context **cp);
 

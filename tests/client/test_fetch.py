@@ -138,8 +138,15 @@ def test_statuses(k):
         (3, "field Content-Length: ", "-H", "Content-Length: 4", k.url()),
         (3, "field Transfer-Encoding: ", "-d", "x", "-H",
          "Transfer-Encoding: chunked", k.url()),
-        (3, "roots in no-such-file: No such file", "--ca-file",
-         "no-such-file", "--relay", "https://127.0.0.1:1", k.url()),
+        # Whether or not it would be needed.
+        *((77, "--ca-file: roots in " + said, "--ca-file", name, "--relay",
+           relay, k.url())
+          for relay in ("https://127.0.0.1:1", "http://127.0.0.1:1")
+          for name, said in (("no-such-file", "no-such-file: No such file"),
+                             ("/", "/: not a regular file"),
+                             ("/dev/null", "/dev/null: not a regular file"),
+                             ("amberd.conf", "amberd.conf: no certificates "
+                              "in PEM"))),
         (3, "does not begin with https://", "http://origin.example/"),
         (3, "not forwarded", "-X", "TRACE", k.url()),
         (3, "field name", "-H", "A B: c", k.url()),

@@ -205,9 +205,15 @@ def test_options():
                  "1,2"], ["--mixed", "-n", "3"], ["--rest", "1"],
                  ["--relay", "http://x"], ["--pin", "x"], ["--relay",
                  "http://x", "--pin", "y"], ["--no-such"], ["extra"],
+                 ["--origin-ca", "/dev/null"], ["--relay-ca", "no-file"],
                  ["-c", ",".join(["1"] * 17)]):
         p = run(*args, code=2, own=False)
         assert p.stdout == "" and p.stderr, args
+    for option in "--relay-ca", "--origin-ca":
+        p = run(option, "no-file", code=2, own=False)
+        assert option in p.stderr and "no-file: No such file" in p.stderr, p
+        p = run(option, __file__, code=2, own=False)
+        assert f"{__file__}: no certificates in PEM" in p.stderr, p
     assert "--matrix" in run("--help", own=False).stdout
     got = lines("--amberd", "/nowhere/amberd", "-n", "1", code=1)
     assert got[-1]["message_type"] == "summary", got
