@@ -79,6 +79,7 @@ enum amber_fault {
 	AMBER_FAULT_RECEIPT,	/* the receipt does not verify, or names an
 				 * epoch that the relay did not tell of */
 	AMBER_FAULT_MEMORY,
+	AMBER_FAULT_RESOLVE,	/* the relay's name does not resolve */
 };
 
 /* o is copied. */

@@ -11,6 +11,7 @@
 #include "client/client_session_inside.h"
 #include "transport/exchange_client.h"
 #include "transport/exchange_route.h"
+#include "transport/exchange_sight.h"
 #include "transport/http_parser.h"
 #include "transport/tls_context.h"
 #include "transport/tls_stream.h"
@@ -103,7 +104,8 @@ make_parts(struct client_session *s, const struct client_session_opts *o,
     struct err *e)
 {
 	struct exchange_route_opts ro = { .relay = o->relay,
-		.ca_file = o->ca_file };
+		.ca_file = o->ca_file,
+		.sight = &s->sight };
 	struct exchange_client_opts co;
 	struct http_sink sink = { on_body, s };
 	struct http_limits limits;
@@ -165,7 +167,7 @@ client_session_new(struct client_session **out,
 	bytes_init(&s->left, CLIENT_LEFT_MAX);
 	if ((r = make_loop(s, e)) != 0 || (r = make_parts(s, o, e)) != 0) {
 		*fault = r == ERR_FORMAT || r == ERR_ARG ? AMBER_FAULT_ARG :
-		    r == ERR_NOENT		       ? AMBER_FAULT_CONNECT :
+		    r == ERR_NOENT		       ? AMBER_FAULT_RESOLVE :
 							 AMBER_FAULT_MEMORY;
 		client_session_free(&s);
 		return r;
@@ -226,7 +228,8 @@ client_session_free(struct client_session **sp)
 	*sp = NULL;
 }
 
-static void
+/* Returns what is at fault: only the time, or what was in its way. */
+static enum amber_fault
 note_lateness(struct client_session *s)
 {
 	static const char *const words[] = {
@@ -235,10 +238,15 @@ note_lateness(struct client_session *s)
 		[AMBER_WAITING] = "waiting for the answer",
 		[AMBER_RECEIVING] = "receiving the answer",
 	};
+	const struct exchange_sight *see = &s->sight;
 	struct amber_progress p;
 
 	client_session_progress(s, &p);
-	err_set(&s->why, ERR_TIMEOUT, "time ran out %s", words[p.stage]);
+	err_set(&s->why, ERR_TIMEOUT, "time ran out %s%s%s", words[p.stage],
+	    see->err.code != 0 ? ": " : "", see->err.msg);
+	if (p.stage != AMBER_CONNECTING || see->fault == EXCHANGE_FAULT_NONE)
+		return AMBER_FAULT_TIMEOUT;
+	return fault_of(see->fault);
 }
 
 /* Runs the loop once more; an error when there is no going on. */
@@ -246,8 +254,7 @@ static int
 turn(struct client_session *s, struct err *e)
 {
 	if (s->failed == 0 && s->is_late) {
-		note_lateness(s);
-		client_pump_fail(s, AMBER_FAULT_TIMEOUT, ERR_TIMEOUT);
+		client_pump_fail(s, note_lateness(s), ERR_TIMEOUT);
 	} else if (s->failed == 0 && s->has_end) {
 		err_set(&s->why, ERR_PEER, "the relay ended the session");
 		client_pump_fail(s, AMBER_FAULT_HTTP, ERR_PEER);

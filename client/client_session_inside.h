@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/vkey.h"
 #include "client/client_session.h"
+#include "transport/exchange_sight.h"
 
 struct event;
 struct event_base;
@@ -26,6 +27,7 @@ enum {
 struct client_session {
 	struct event_base	*base;
 	struct exchange_route	*route;
+	struct exchange_sight	 sight;		/* of the way to the relay */
 	struct exchange_client	*outer;
 	struct tls_context	*ctx;
 	struct tls_stream	*tls;

@@ -173,6 +173,8 @@ common_exit(const struct amber *a)
 		return EXIT_URL;
 	case AMBER_FAULT_CONNECT:
 		return EXIT_CONNECT;
+	case AMBER_FAULT_RESOLVE:
+		return EXIT_RESOLVE;
 	case AMBER_FAULT_REFUSED:
 		return EXIT_REFUSED;
 	case AMBER_FAULT_TIMEOUT:

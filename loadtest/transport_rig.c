@@ -253,7 +253,7 @@ rig_rounds(struct rig *g, uint16_t port,
     void (*on_run)(unsigned i, uint64_t timed, double seconds, void *arg),
     void *arg, struct err *e)
 {
-	struct exchange_route_opts ro = { NULL, NULL, true };
+	struct exchange_route_opts ro = { .has_no_proxy = true };
 	double seconds;
 	uint64_t timed;
 	char url[64];

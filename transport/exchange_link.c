@@ -256,6 +256,7 @@ link_dialled(struct exchange_link *k, struct link_end *end)
 		    EXCHANGE_FAULT_CONNECT);
 	}
 	(void)event_add(k->read, NULL);
+	link_see_attempt(k, true);
 	if (!exchange_route_has_tunnel(k->route)) {
 		k->stage = LINK_OPEN;
 		return link_start_tls(k, end);
@@ -277,6 +278,7 @@ link_tell(struct exchange_link *k, struct link_end *end)
 
 	if (end->what == LINK_GOES_ON)
 		return;
+	link_see_end(k, end);
 	if (end->what == LINK_LOST) {
 		(void)event_del(k->read);
 		(void)event_del(k->write);
@@ -345,9 +347,13 @@ link_open(struct exchange_link *k, struct event_base *base,
 	    event_add(k->write, NULL) != 0)
 		return err_set(e, ERR_NOMEM, "no memory for a connection");
 	if (connect(k->fd, (const struct sockaddr *)&to->ss, to->len) == 0 ||
-	    errno == EINPROGRESS)
+	    errno == EINPROGRESS) {
+		link_see_attempt(k, false);
 		return 0;		/* the write event tells */
-	return err_sys(e, "connect to %s", exchange_route_name(k->route));
+	}
+	(void)err_sys(e, "connect to %s", exchange_route_name(k->route));
+	link_see_no_way(k, e);
+	return e->code;
 }
 
 int

@@ -6,6 +6,7 @@
 
 #include "base/decimal.h"
 #include "transport/exchange_link_inside.h"
+#include "transport/exchange_route.h"
 #include "transport/exchange_slice.h"
 #include "transport/http_parser.h"
 
@@ -24,8 +25,8 @@ int
 link_broken(const struct exchange_link *k, struct link_end *end)
 {
 	if (end->err.code == 0)
-		(void)err_set(&end->err, ERR_PEER,
-		    "connection closed before an answer");
+		(void)err_set(&end->err, ERR_PEER, "%s closed the connection "
+		    "before an answer", exchange_route_name(k->route));
 	return link_lost(end, k->is_reused && !k->has_begun ?
 	    EXCHANGE_LOSS_RACE : EXCHANGE_LOSS_BROKEN,
 	    EXCHANGE_FAULT_NONE);
@@ -85,8 +86,7 @@ link_judge(struct exchange_link *k, bool has_more, struct link_end *end)
 
 	if (!k->is_ours || (k->answer.status == 200 && m->body !=
 	    k->answer.l)) {
-		(void)err_set(&end->err, ERR_PEER, "answer %u that is not "
-		    "the relay's", m->status);
+		(void)link_foreign_err(k, &end->err);
 		return link_lost(end, EXCHANGE_LOSS_FOREIGN,
 		    EXCHANGE_FAULT_FOREIGN);
 	}
@@ -111,9 +111,12 @@ link_parse(struct exchange_link *k, const uint8_t *p, size_t n,
 	k->has_begun |= n > 0;
 	for (;;) {
 		if (http_parser_feed(k->parser, p + at, n - at, &used, &ev,
-		    &end->err) != 0)
+		    &end->err) != 0) {
+			err_ctx(&end->err, "%s answers, but not as a relay",
+			    exchange_route_name(k->route));
 			return link_lost(end, EXCHANGE_LOSS_FOREIGN,
 			    EXCHANGE_FAULT_FOREIGN);
+		}
 		at += used;
 		if (ev == HTTP_EV_MORE)
 			return 0;
@@ -122,6 +125,8 @@ link_parse(struct exchange_link *k, const uint8_t *p, size_t n,
 		if (ev == HTTP_EV_HEAD && link_head(k, &end->err) != 0)
 			return link_lost(end, EXCHANGE_LOSS_BROKEN,
 			    EXCHANGE_FAULT_RESOURCE);
+		if (ev == HTTP_EV_HEAD && !k->is_ours)
+			link_see_foreign(k);	/* its body may never end */
 	}
 }
 

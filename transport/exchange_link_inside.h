@@ -1,7 +1,8 @@
 /*
- * exchange_link_inside.h - what the two halves of a link share:
+ * exchange_link_inside.h - what the parts of a link share:
  * exchange_link.c has the socket, the tunnel and TLS, exchange_link_answer.c
- * what the parser makes of an answer.  For those two only.
+ * what the parser makes of an answer, exchange_link_sight.c what is to be
+ * told of both.  For those only.
  *
  * A function that takes a struct link_end returns 0 to go on, or -1 when the
  * end says what this event comes to.
@@ -61,6 +62,19 @@ struct link_end {
 int	link_lost(struct link_end *end, enum exchange_loss how,
 	enum exchange_fault fault);
 int	link_broken(const struct exchange_link *k, struct link_end *end);
+
+/*
+ * exchange_link_sight.c: what is noted in the route's sight.  Under way: it
+ * is dialled, or stands.  No address took it.  An event came to this end.
+ * The answer whose head has come is not the relay's.
+ */
+void	link_see_attempt(const struct exchange_link *k, bool stands);
+void	link_see_no_way(const struct exchange_link *k, const struct err *e);
+void	link_see_end(const struct exchange_link *k,
+	const struct link_end *end);
+void	link_see_foreign(const struct exchange_link *k);
+/* That answer in words. */
+int	link_foreign_err(const struct exchange_link *k, struct err *e);
 
 /* The parser's sink; arg is the link. */
 int	link_on_body(const uint8_t *p, size_t n, void *arg, struct err *e);

@@ -32,6 +32,7 @@ struct exchange_route {
 	char			 login[LOGIN_MAX * 2];	/* base64, or "" */
 	char			 name[NAME_MAX_TEXT];
 	struct tls_context	*tls;
+	struct exchange_sight	*sight;
 	size_t			 naddresses;
 	struct exchange_address	 addresses[EXCHANGE_ADDRESSES_MAX];
 };
@@ -301,6 +302,7 @@ exchange_route_new(struct exchange_route **out,
 
 	if ((r = calloc(1, sizeof(*r))) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a route");
+	r->sight = o->sight;
 	if ((rc = route_parse_relay(r, o->relay, e)) != 0) {
 		err_ctx(e, "relay's URL");
 		goto out;
@@ -371,6 +373,12 @@ const char *
 exchange_route_name(const struct exchange_route *r)
 {
 	return r->name;
+}
+
+struct exchange_sight *
+exchange_route_sight(const struct exchange_route *r)
+{
+	return r->sight;
 }
 
 static int

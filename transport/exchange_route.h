@@ -30,6 +30,7 @@
 struct bytes;
 struct err;
 struct exchange_route;
+struct exchange_sight;
 struct tls_context;
 
 enum { EXCHANGE_ADDRESSES_MAX = 8 };	/* more are not tried */
@@ -38,6 +39,8 @@ struct exchange_route_opts {
 	const char	*relay;		/* its URL */
 	const char	*ca_file;	/* https: these roots alone, or NULL */
 	bool		 has_no_proxy;	/* the environment is not looked at */
+	struct exchange_sight *sight;	/* outlives the route; NULL: nobody
+					 * wants to know */
 };
 
 /* ERR_FORMAT: a URL; ERR_NOENT: a name does not resolve; ERR_UNSUPPORTED:
@@ -67,5 +70,7 @@ int	exchange_route_print_get(const struct exchange_route *r,
 	const struct bytes *target, struct bytes *out, struct err *e);
 /* "relay.example:443" or "proxy 10.0.0.1:3128", for messages. */
 const char *exchange_route_name(const struct exchange_route *r);
+/* Where links note what they meet; or NULL. */
+struct exchange_sight *exchange_route_sight(const struct exchange_route *r);
 
 #endif

@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -151,7 +152,7 @@ def test_statuses(k):
         (3, "not forwarded", "-X", "TRACE", k.url()),
         (3, "field name", "-H", "A B: c", k.url()),
         (7, "Connection refused", "--relay", "http://127.0.0.1:1", k.url()),
-        (7, "does not resolve", "--relay", "http://relay.invalid", k.url()),
+        (6, "does not resolve", "--relay", "http://relay.invalid", k.url()),
         (3, "begins with http", "--relay", "127.0.0.1:1", k.url()),
         (22, "answers 404", "-f", k.url("/no-such-path")),
         (23, "no/such/folder", "-o", "no/such/folder/x", k.url()),
@@ -187,6 +188,85 @@ def test_other_relay(k):
     k.fetch("--receipt", "r", k.url())
     p = k.amber("receipt", "--pin", str(other) + ".vkey", "r", code=92)
     assert "receipt" in p.stderr
+
+
+class Stranger:
+    """Something that listens, and is no relay."""
+    def __init__(self, answer=None, hold=False):
+        self.answer, self.hold = answer, hold
+        self.held = []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.name = "127.0.0.1:%d" % self.socket.getsockname()[1]
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                conn = self.socket.accept()[0]
+            except OSError:
+                return
+            try:
+                if not self.hold and conn.recv(65536) and self.answer:
+                    conn.sendall(self.answer)
+            except OSError:
+                pass
+            self.held.append(conn)
+            if not self.hold and not self.answer:
+                conn.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self.thread.join()
+        for conn in self.held:
+            conn.close()
+
+
+def test_no_relay(k):
+    """What is there instead of a relay is told when time runs out."""
+    page = b"<html>no such page</html>"
+    head = "HTTP/1.1 %s\r\n%sContent-Length: %d\r\n\r\n"
+    http = lambda status, more="", n=len(page): (
+        head % (status, more, n)).encode() + page
+    html = "Content-Type: text/html; charset=utf-8\r\n"
+    answers = "answers, but not as a relay: "
+    rows = [
+        (56, answers + "HTTP 404, text/html", http("404 Not Found", html)),
+        (56, answers + "HTTP 200, text/html", http("200 OK", html)),
+        (56, answers + "HTTP 503", http("503 Service Unavailable")),
+        # a head that is followed by nothing is told as well
+        (56, answers + "HTTP 502, text/html",
+         http("502 Bad Gateway", html, 99)),
+        # nothing of a stranger's goes to the terminal but plain words
+        (56, answers + "HTTP 404\n",
+         http("404 x", "Content-Type: \"a/b\"\r\n")),
+        (56, answers + "HTTP response: malformed",
+         http("404 x", "Content-Type: a\x1b[31m/b\r\n")),
+        (56, answers + "HTTP response: ", b"SSH-2.0-x\r\n"),
+        (56, "closed the connection before an answer", None),
+    ]
+    for code, said, answer in rows:
+        with Stranger(answer) as s:
+            for word in "fetch", "ping":
+                p = k.amber(word, "--relay", "http://" + s.name, "--max-time",
+                            "1500ms", *([k.url()] if word == "fetch" else []),
+                            code=code)
+                assert p.stdout == "" and s.name + " " in p.stderr and \
+                    said in p.stderr and "\x1b" not in p.stderr, p
+    with Stranger(hold=True) as s:
+        for scheme in "http", "https":
+            p = k.fetch("--relay", f"{scheme}://{s.name}", "--max-time",
+                        "1s", k.url(), code=28)
+            assert f"connected to {s.name}, but no answer has come" in \
+                p.stderr, p
+    # Sooner than the attempts that are made otherwise.
+    p = k.fetch("--relay", "http://127.0.0.1:1", "--max-time", "150ms",
+                k.url(), code=7)
+    assert "Connection refused" in p.stderr, p
 
 
 def test_terminal(k):
@@ -446,7 +526,7 @@ def token_line(k):
 
 def main():
     run("", [test_output, test_verbose, test_verbose_harmless,
-             test_statuses, test_other_relay,
+             test_statuses, test_no_relay, test_other_relay,
              test_terminal, test_ping, test_example, test_redirect,
              test_redirect_relative, test_wrong_options, test_lost_output,
              test_redirected_credentials, test_metrics])

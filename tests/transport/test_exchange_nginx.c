@@ -236,7 +236,8 @@ outside_free(struct outside *t)
 static void
 reroute_tls(struct exchange_net *x, uint16_t port, const char *ca_file)
 {
-	struct exchange_route_opts ro = { NULL, ca_file, true };
+	struct exchange_route_opts ro = { .ca_file = ca_file,
+		.has_no_proxy = true };
 	struct err e = ERR_INIT;
 	char url[64];
 

@@ -156,7 +156,7 @@ static const struct {
 static void
 test_proxies(void **state)
 {
-	struct exchange_route_opts o = { NULL, NULL, false };
+	struct exchange_route_opts o = { .relay = NULL };
 	struct exchange_route *r = NULL;
 	struct err e;
 	size_t i;
@@ -192,7 +192,7 @@ test_proxies(void **state)
 static void
 test_asked(void **state)
 {
-	struct exchange_route_opts o = { "http://127.0.0.1:7/f", NULL, false };
+	struct exchange_route_opts o = { .relay = "http://127.0.0.1:7/f" };
 	struct bytes target = BYTES_INIT(100), out = BYTES_INIT(1000);
 	struct exchange_route *r;
 
@@ -341,7 +341,7 @@ tunnel_open(struct tunnel *t, uint16_t *port)
 static void
 route(struct exchange_net *x, const char *url, const char *ca)
 {
-	const struct exchange_route_opts o = { url, ca, false };
+	const struct exchange_route_opts o = { .relay = url, .ca_file = ca };
 	struct err e = ERR_INIT;
 
 	exchange_route_free(&x->route);
