@@ -31,13 +31,16 @@ list_clear(struct config_list *l)
 	for (i = 0; i < l->n; i++)
 		free(l->at[i]);
 	free(l->at);
-	*l = (struct config_list){ NULL, 0 };
+	free(l->where);
+	*l = (struct config_list){ NULL, NULL, 0 };
 }
 
 static int
-list_add(struct config_list *l, const char *value, size_t len, struct err *e)
+list_add(struct config_list *l, const char *value, size_t len, int given,
+    struct err *e)
 {
 	char **at;
+	int *where;
 
 	if (l->n == CONFIG_LIST_MAX)
 		return err_set(e, ERR_ARG, "more than %d values",
@@ -45,6 +48,11 @@ list_add(struct config_list *l, const char *value, size_t len, struct err *e)
 	if ((at = reallocarray(l->at, l->n + 1, sizeof(*at))) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for the config");
 	l->at = at;
+	where = reallocarray(l->where, l->n + 1, sizeof(*where));
+	if (where == NULL)
+		return err_set(e, ERR_NOMEM, "no memory for the config");
+	l->where = where;
+	l->where[l->n] = given;
 	if ((l->at[l->n] = strndup(value, len)) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for the config");
 	l->n++;
@@ -123,7 +131,7 @@ flag_set(bool *at, const char *value, struct err *e)
 
 static int
 value_set(struct config *c, const struct config_key *k, const char *value,
-    struct err *e)
+    int given, struct err *e)
 {
 	switch (k->kind) {
 	case CONFIG_COUNT:
@@ -137,7 +145,8 @@ value_set(struct config *c, const struct config_key *k, const char *value,
 	case CONFIG_WORD:
 		return word_set(c, k, value, e);
 	case CONFIG_LIST:
-		return list_add(config_keys_at(c, k), value, strlen(value), e);
+		return list_add(config_keys_at(c, k), value, strlen(value),
+		    given, e);
 	}
 	return err_set(e, ERR_ARG, "no such kind of key");
 }
@@ -153,11 +162,11 @@ default_set(struct config *c, const struct config_key *k, struct err *e)
 	if (config_is_production(c) && k->production != NULL)
 		at = k->production;
 	if (k->kind != CONFIG_LIST)
-		return value_set(c, k, at, e);
+		return value_set(c, k, at, CONFIG_DEFAULT, e);
 	list_clear(config_keys_at(c, k));
 	for (; *at != '\0' && r == 0; at += n + strspn(at + n, " ")) {
 		n = strcspn(at, " ");
-		r = list_add(config_keys_at(c, k), at, n, e);
+		r = list_add(config_keys_at(c, k), at, n, CONFIG_DEFAULT, e);
 	}
 	return r;
 }
@@ -273,7 +282,7 @@ load_key(struct load *l, const char *name, const char *value)
 	l->is_seen[i] = true;
 	if (k->kind == CONFIG_LIST && value[0] == '\0')
 		return 0;
-	if ((r = value_set(l->c, k, value, &l->fail)) != 0)
+	if ((r = value_set(l->c, k, value, l->line, &l->fail)) != 0)
 		err_ctx(&l->fail, "%s", name);
 	return r;
 }
@@ -458,7 +467,7 @@ config_set(struct config *c, const char *assignment, struct err *e)
 		((struct config_list *)config_keys_at(c, k))->n > 0 ?
 	    CONFIG_MANY : CONFIG_FLAG_GIVEN;
 	if ((r = check_value(assignment, eq + 1, e)) != 0 ||
-	    (r = value_set(c, k, eq + 1, e)) != 0)
+	    (r = value_set(c, k, eq + 1, CONFIG_FLAG_GIVEN, e)) != 0)
 		err_ctx(e, "%s", name);
 	return r;
 }

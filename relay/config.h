@@ -41,6 +41,7 @@ enum {
 
 struct config_list {
 	char	**at;
+	int	 *where;	/* of each: see above */
 	size_t	  n;
 };
 
@@ -100,6 +101,11 @@ bool	config_is_production(const struct config *c);
 int	config_check(const struct config *c, struct err *e);
 /* Prepends the key that is to blame, and where it was given. */
 void	config_ctx(const struct config *c, const char *key, struct err *e);
+/* The same for one value of a list. */
+void	config_ctx_at(const struct config *c, const char *key, int where,
+	struct err *e);
+/* Where a key was given. */
+int	config_where(const struct config *c, const char *key);
 
 /* Every key with its value, as a file that loads to the same config. */
 void	config_print(const struct config *c, FILE *f);

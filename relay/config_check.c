@@ -11,8 +11,8 @@
 #include "relay/config.h"
 #include "relay/config_keys.h"
 
-static int
-where_is(const struct config *c, const char *key)
+int
+config_where(const struct config *c, const char *key)
 {
 	const struct config_key *k = config_keys_find(key);
 	size_t n;
@@ -22,22 +22,27 @@ where_is(const struct config *c, const char *key)
 }
 
 void
+config_ctx_at(const struct config *c, const char *key, int where,
+    struct err *e)
+{
+	err_ctx(e, "%s", key);
+	if (where == CONFIG_FLAG_GIVEN)
+		err_ctx(e, "command line");
+	else if (where > 0 && c->file != NULL)
+		err_ctx(e, "config %s: line %d", c->file, where);
+}
+
+void
 config_ctx(const struct config *c, const char *key, struct err *e)
 {
-	const int at = where_is(c, key);
-
-	err_ctx(e, "%s", key);
-	if (at == CONFIG_FLAG_GIVEN)
-		err_ctx(e, "command line");
-	else if (at > 0 && c->file != NULL)
-		err_ctx(e, "config %s: line %d", c->file, at);
+	config_ctx_at(c, key, config_where(c, key), e);
 }
 
 /* Flags come after the file. */
 static int
 rank(const struct config *c, const char *key)
 {
-	const int at = where_is(c, key);
+	const int at = config_where(c, key);
 
 	return at < 0 ? INT_MAX : at;
 }

@@ -142,32 +142,6 @@ relay_setup_direct(struct relay_direct_limits *l, const struct config *c)
 
 /* ---- --check ---- */
 
-static int
-check_listeners(const struct config_list *l, struct err *e)
-{
-	size_t i;
-	int r = 0;
-
-	for (i = 0; r == 0 && i < l->n; i++)
-		r = listen_socket_check(l->at[i], NULL, e);
-	return r;
-}
-
-static int
-check_metrics(const char *address, struct err *e)
-{
-	bool is_loopback = false;
-	int r;
-
-	if (address[0] == '\0')
-		return 0;
-	if ((r = listen_socket_check(address, &is_loopback, e)) == 0 &&
-	    !is_loopback)
-		r = err_set(e, ERR_ARG, "%s is no loopback address: metrics "
-		    "are for this machine alone", address);
-	return r;
-}
-
 /* "192.0.2.1", "192.0.2.1:53", "2001:db8::1", "[2001:db8::1]:53". */
 static int
 check_dns_servers(const struct config_list *l, struct err *e)
@@ -204,13 +178,9 @@ check_texts(const struct config *c, struct err *e)
 	const char *key = NULL;
 	int r;
 
-	if ((r = check_listeners(&c->listen, e)) != 0)
-		key = "listen";
-	else if ((r = check_listeners(&c->direct_listen, e)) != 0)
-		key = "direct_listen";
-	else if ((r = check_metrics(c->metrics_listen, e)) != 0)
-		key = "metrics_listen";
-	else if ((r = check_dns_servers(&c->dns_servers, e)) != 0)
+	if ((r = relay_setup_check_listeners(c, e)) != 0)
+		return r;
+	if ((r = check_dns_servers(&c->dns_servers, e)) != 0)
 		key = "dns_servers";
 	else if ((r = check_algorithm(c->algorithm, e)) != 0)
 		key = "algorithm";

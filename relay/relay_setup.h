@@ -30,5 +30,7 @@ void	relay_setup_direct(struct relay_direct_limits *l,
 /* Whether all of that, and the addresses to listen on, can be made of these
  * texts; no system call is made.  ERR_ARG, with the key. */
 int	relay_setup_check(const struct config *c, struct err *e);
+/* Its part about listeners. */
+int	relay_setup_check_listeners(const struct config *c, struct err *e);
 
 #endif

@@ -110,6 +110,35 @@ listen_socket_check(const char *address, bool *is_loopback, struct err *e)
 	return 0;
 }
 
+bool
+listen_socket_overlap(const char *a, const char *b)
+{
+	struct sockaddr_storage ss[2];
+	const struct sockaddr_in6 *six[2];
+	const struct sockaddr_in *four[2];
+	int i;
+
+	if (parse_address(a, &ss[0]) == 0 || parse_address(b, &ss[1]) == 0 ||
+	    ss[0].ss_family != ss[1].ss_family)
+		return false;	/* IPv6 sockets do not take IPv4 here */
+	for (i = 0; i < 2; i++) {
+		six[i] = (const struct sockaddr_in6 *)&ss[i];
+		four[i] = (const struct sockaddr_in *)&ss[i];
+	}
+	if (ss[0].ss_family == AF_INET6)
+		return six[0]->sin6_port == six[1]->sin6_port &&
+		    six[0]->sin6_port != 0 &&
+		    (IN6_IS_ADDR_UNSPECIFIED(&six[0]->sin6_addr) ||
+			IN6_IS_ADDR_UNSPECIFIED(&six[1]->sin6_addr) ||
+			IN6_ARE_ADDR_EQUAL(&six[0]->sin6_addr,
+			    &six[1]->sin6_addr));
+	return four[0]->sin_port == four[1]->sin_port &&
+	    four[0]->sin_port != 0 &&
+	    (four[0]->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		four[1]->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		four[0]->sin_addr.s_addr == four[1]->sin_addr.s_addr);
+}
+
 int
 listen_socket_open(int *fd, const char *address, uint16_t *port,
     struct err *e)

@@ -14,6 +14,11 @@ struct err;
 int	listen_socket_check(const char *address, bool *is_loopback,
 	struct err *e);
 
+/* Would two of them want the same port of the same address?  0.0.0.0 is every
+ * address of IPv4, [::] of IPv6; port 0 is any that is free.  What is no
+ * address overlaps nothing. */
+bool	listen_socket_overlap(const char *a, const char *b);
+
 /* "127.0.0.1:8080", "[::1]:0", "0.0.0.0:80": addresses, no names.  The socket
  * does not block; *port (may be NULL) is the one bound. */
 int	listen_socket_open(int *fd, const char *address, uint16_t *port,

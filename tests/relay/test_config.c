@@ -269,6 +269,26 @@ static const struct { const char *text, *flag, *want; } blamed[] = {
 	{ "redact = a b\n", NULL, "config @: line 1: redact: \"a b\": " },
 	{ "listen = here\n", NULL, "config @: line 1: listen: \"here\" is not ADDRESS" },
 	{ "metrics_listen = 192.0.2.1:1\n", NULL, "config @: line 1: metrics_listen: " },
+	{ "listen = 192.0.2.1:1\nlisten = here\n", NULL,
+	    "config @: line 2: listen: \"here\" is not ADDRESS" },
+	{ "listen = 192.0.2.1:1\n\ndirect_listen = 192.0.2.1:1\n", NULL,
+	    "config @: line 3: direct_listen: 192.0.2.1:1 is taken already, by "
+	    "listen = 192.0.2.1:1 of line 1" },
+	{ "direct_listen = 0.0.0.0:1\nlisten = 192.0.2.1:1\n", NULL,
+	    "config @: line 2: listen: 192.0.2.1:1 is taken already, by "
+	    "direct_listen = 0.0.0.0:1 of line 1" },
+	{ "listen = [::]:1\nlisten = 192.0.2.1:1\nlisten = [2001:db8::1]:1\n",
+	    NULL, "config @: line 3: listen: [2001:db8::1]:1 is taken already, "
+	    "by listen = [::]:1 of line 1" },
+	{ "listen = 0.0.0.0:9440\n", NULL,
+	    "config @: line 1: listen: 0.0.0.0:9440 is taken already, by "
+	    "metrics_listen = 127.0.0.1:9440 by default" },
+	{ "metrics_listen = [::1]:1\n", "direct_listen=[0::1]:1",
+	    "command line: direct_listen: [0::1]:1 is taken already, by "
+	    "metrics_listen = [::1]:1 of line 1" },
+	{ "", "listen=127.0.0.1:9440", "command line: listen: 127.0.0.1:9440 "
+	    "is taken already, by metrics_listen = 127.0.0.1:9440 by "
+	    "default" },
 	{ "dns_servers = ns.example\n", NULL, "config @: line 1: dns_servers: " },
 	{ "algorithm = rx/9\n", NULL, "config @: line 1: algorithm: " },
 };
@@ -307,6 +327,43 @@ test_blamed(void **state)
 	test_folder_remove(folder);
 	free(path);
 	free(folder);
+}
+
+/* What can be listened on together. */
+static const char *const together[] = {
+	"listen = 0.0.0.0:1\nlisten = [::]:1\n",
+	"listen = 127.0.0.1:0\ndirect_listen = 127.0.0.1:0\nlisten = 0.0.0.0:0",
+	"listen = 192.0.2.1:1\nlisten = 192.0.2.2:1\nlisten = 192.0.2.1:2\n",
+	"listen = 127.0.0.1:9440\nmetrics_listen =\n",
+};
+
+static void
+test_listeners(void **state)
+{
+	struct config *c;
+	char text[40];
+	struct err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(together); i++) {
+		c = new_config();
+		assert_int_equal(config_load_text(c, together[i],
+		    strlen(together[i]), NULL), 0);
+		if (relay_setup_check(c, &e) != 0)
+			fail_msg("%s", e.msg);
+		config_free(&c);
+	}
+	c = new_config();
+	assert_int_equal(config_set(c, "listen=", NULL), 0);
+	for (i = 1; i <= 65; i++) {
+		assert_int_equal(relay_setup_check(c, &e), 0);
+		(void)snprintf(text, sizeof(text), "listen=127.0.0.1:%zu", i);
+		assert_int_equal(config_set(c, text, NULL), 0);
+	}
+	assert_int_equal(relay_setup_check(c, &e), ERR_ARG);
+	test_err_is(&e, ERR_ARG, "command line: listen: more than 64");
+	config_free(&c);
 }
 
 static char *
@@ -429,6 +486,7 @@ main(void)
 		cmocka_unit_test(test_flags),
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_blamed),
+		cmocka_unit_test(test_listeners),
 		cmocka_unit_test(test_print),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_table),
