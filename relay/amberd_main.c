@@ -20,6 +20,7 @@
 #include "relay/amberd_opts.h"
 #include "relay/config.h"
 #include "relay/relay_process.h"
+#include "relay/resolver.h"
 #include "relay/supervisor.h"
 
 #define TIMELOCK	"amber-timelock"
@@ -118,6 +119,10 @@ check(const struct config *c)
 		return fail(&e);
 	(void)printf("The config is sound.%s\n", amberd_init_is_needed(c) ?
 	    "  There is no identity yet: amberd --init makes one." : "");
+	if (c->dns_servers.n == 0 &&
+	    resolver_system_servers(RESOLVER_CONF) == 0)
+		(void)printf("But " RESOLVER_CONF " names no DNS server: "
+		    "127.0.0.1 would be asked; dns_servers names others.\n");
 	return SUPERVISOR_EXIT_OK;
 }
 

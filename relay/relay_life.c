@@ -22,6 +22,7 @@
 #include "relay/relay_epochs.h"
 #include "relay/relay_life.h"
 #include "relay/relay_setup.h"
+#include "relay/resolver.h"
 #include "relay/token_file.h"
 #include "relay/upstream.h"
 #include "transport/exchange_server.h"
@@ -71,6 +72,9 @@ relay_life_listen(struct relay_life *l, struct err *e)
 		return err_set(e, ERR_NOMEM, "no event loop");
 	relay_setup_admission(&al, l->config);
 	relay_setup_upstream(&ul, l->config);
+	if (o.ndns_servers == 0 && resolver_system_servers(RESOLVER_CONF) == 0)
+		log_warn(RESOLVER_CONF " names no DNS server: 127.0.0.1 is "
+		    "asked; dns_servers names others");
 	if ((r = admission_new(&l->s.admission, l->s.clock, &al, e)) != 0 ||
 	    (r = upstream_new(&l->s.upstream, &o, &ul, e)) != 0)
 		return r;

@@ -11,6 +11,7 @@
  * none was reached.  Then the name is asked once more on a channel that takes
  * such an answer for one, which tells them apart.
  */
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/queue.h>
 
@@ -23,12 +24,15 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/io.h"
+#include "base/log.h"
 #include "relay/resolver.h"
 
 enum {
 	TRY_MS = 1500,		/* c-ares' wait for one server */
 	TRIES = 3,
 	SERVERS_TEXT_MAX = 4096,
+	CONF_MAX = 1 << 20,	/* bytes of a resolv.conf */
 	HOST_MAX = 256,		/* bytes of a name, with the NUL */
 };
 
@@ -71,6 +75,7 @@ struct resolver {
 	struct watches		 watches;
 	struct tickets		 tickets;
 	struct queries		 queries;
+	unsigned		 silences;	/* queries in a row */
 };
 
 static void
@@ -175,6 +180,49 @@ set_servers(struct resolver *r, const char *const *servers, size_t n,
 						  "with or without a port");
 	bytes_free(&csv);
 	return ret;
+}
+
+/* One line of resolv.conf; an IPv6 address may have a scope behind it. */
+static bool
+names_server(const char *line)
+{
+	static const char word[] = "nameserver";
+	unsigned char addr[16];
+	char text[INET6_ADDRSTRLEN];
+	size_t n;
+
+	if (strncmp(line, word, sizeof(word) - 1) != 0)
+		return false;
+	line += sizeof(word) - 1;
+	if (*line != ' ' && *line != '\t')
+		return false;
+	line += strspn(line, " \t");
+	n = strcspn(line, " \t\r\n;#%");
+	if (n >= sizeof(text))
+		return false;
+	memcpy(text, line, n);
+	text[n] = '\0';
+	return inet_pton(AF_INET6, text, addr) == 1 ||
+	    (line[n] != '%' && inet_pton(AF_INET, text, addr) == 1);
+}
+
+size_t
+resolver_system_servers(const char *path)
+{
+	struct bytes text = BYTES_INIT(CONF_MAX);
+	const char *at;
+	size_t n = 0;
+
+	if (io_read_file(path, &text, NULL) != 0 ||
+	    bytes_terminate(&text, NULL) != 0)
+		goto out;
+	for (at = (const char *)text.p; *at != '\0'; at += *at == '\n') {
+		n += names_server(at);
+		at += strcspn(at, "\n");
+	}
+out:
+	bytes_free(&text);
+	return n;
 }
 
 static int
@@ -369,6 +417,19 @@ ask(struct ticket *t)
 	    &hints, resolver_on_answer, t);
 }
 
+/* One name's own servers may be silent; those of several in a row hardly. */
+static void
+note_silence(struct resolver *r, bool is_silent)
+{
+	if (is_silent && ++r->silences == RESOLVER_SILENCES)
+		log_error("DNS: no server has answered %d queries in a row; "
+		    "see dns_servers and " RESOLVER_CONF, RESOLVER_SILENCES);
+	else if (!is_silent && r->silences >= RESOLVER_SILENCES)
+		log_info("DNS: a server answers again");
+	if (!is_silent)
+		r->silences = 0;
+}
+
 /* Either the answer is there, or the time is up. */
 static void
 resolver_on_due(evutil_socket_t fd, short what, void *arg)
@@ -383,6 +444,7 @@ resolver_on_due(evutil_socket_t fd, short what, void *arg)
 	if (q->ticket != NULL)
 		q->res.status = RESOLVER_TIMEOUT;
 	res = q->res;
+	note_silence(q->r, res.status == RESOLVER_TIMEOUT);
 	query_free(q);
 	on_done(&res, on_done_arg);
 }
@@ -441,7 +503,6 @@ resolver_status_text(enum resolver_status s)
 		[RESOLVER_SERVFAIL] = "SERVFAIL",
 		[RESOLVER_REFUSED] = "REFUSED",
 		[RESOLVER_TIMEOUT] = "timeout",
-		[RESOLVER_NO_SERVER] = "no server listens",
 		[RESOLVER_FAILED] = "no usable answer",
 	};
 

@@ -3,9 +3,12 @@
  *
  * c-ares on the loop: no hosts file, no search list, no aliases, A and AAAA
  * side by side.  The deadline is ours, not the library's: a query whose time
- * is up answers RESOLVER_TIMEOUT, whatever the servers are doing.  The
- * system's resolv.conf is read when the resolver is made and never again, so
- * it may be made before the process confines itself.
+ * is up answers RESOLVER_TIMEOUT, whatever the servers are doing, or
+ * whether there are any: c-ares cannot always tell a server that is down from
+ * one that is slow.  When that happens to several queries in a row it is
+ * logged, without their names.  The system's resolv.conf is read when the
+ * resolver is made and never again, so it may be made before the process
+ * confines itself.
  */
 #ifndef AMBER_RELAY_RESOLVER_H
 #define AMBER_RELAY_RESOLVER_H
@@ -20,7 +23,10 @@ struct event_base;
 struct resolver;
 struct resolver_query;
 
-enum { RESOLVER_ADDRS_MAX = 16 };	/* more are left out */
+enum {
+	RESOLVER_ADDRS_MAX = 16,	/* more are left out */
+	RESOLVER_SILENCES = 3,		/* in a row are logged */
+};
 
 enum resolver_status {
 	RESOLVER_OK,
@@ -28,8 +34,7 @@ enum resolver_status {
 	RESOLVER_NODATA,	/* a name without an address */
 	RESOLVER_SERVFAIL,
 	RESOLVER_REFUSED,
-	RESOLVER_TIMEOUT,
-	RESOLVER_NO_SERVER,	/* none of them listens */
+	RESOLVER_TIMEOUT,	/* no server answered, for whatever reason */
 	RESOLVER_FAILED,	/* malformed answers, no memory */
 };
 
@@ -41,7 +46,12 @@ struct resolver_result {
 	struct sockaddr_storage	addrs[RESOLVER_ADDRS_MAX];
 };
 
-/* servers: "address[:port]" or "[v6]:port"; n 0: those of resolv.conf. */
+#define RESOLVER_CONF	"/etc/resolv.conf"
+/* How many servers a resolv.conf names in a way that c-ares understands; of a
+ * file that cannot be read, 0.  If there are none it asks 127.0.0.1. */
+size_t	resolver_system_servers(const char *path);
+
+/* servers: "address[:port]" or "[v6]:port"; n 0: those of RESOLVER_CONF. */
 int	resolver_new(struct resolver **out, struct event_base *base,
 	const char *const *servers, size_t n, struct err *e);
 /* Queries under way are dropped without their callback. */

@@ -254,8 +254,7 @@ upstream_on_resolved(const struct resolver_result *r, void *arg)
 	op->query = NULL;
 	upstream_op_stage(op, CAPTURE_DNS);
 	if (r->status != RESOLVER_OK) {
-		bool is_late = r->status == RESOLVER_TIMEOUT ||
-		    r->status == RESOLVER_NO_SERVER;
+		const bool is_late = r->status == RESOLVER_TIMEOUT;
 
 		upstream_op_fail(op, CAPTURE_DNS_FAILURE, is_late ? 504 : 502,
 		    is_late ? "dns_timeout" : "dns_error", "%s",

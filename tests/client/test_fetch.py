@@ -499,6 +499,18 @@ def test_tokens(k):
     assert SECRET not in text
 
 
+def test_no_dns(k):
+    """Nobody listens where the relay asks for names: the log says so, once
+    it is sure, and names nothing."""
+    for _ in range(3):
+        p = k.fetch(k.url(), code=6)
+        assert "no answer from DNS: timeout (504, dns_timeout" in p.stderr, p
+    said = "DNS: no server has answered 3 queries in a row; see dns_servers"
+    k.see(said)
+    text = (k.top / "log").read_text()
+    assert text.count(said) == 1 and "origin.example" not in text, text
+
+
 def test_warming(k):
     p = k.fetch(k.url(), code=90)
     assert "503, warming" in p.stderr and "warming up" in p.stderr, p.stderr
@@ -533,6 +545,8 @@ def main():
     run("permits = 1\n", [test_retry])
     run("", [test_reload])
     run("token_file = tokens\n", [test_tokens], prepare=token_line)
+    run("", [test_no_dns],
+        prepare=lambda k: k.ports.update(dns=1))
     run("", [test_warming], ready=False,
         prepare=lambda k: (k.top / "hang").touch())
 
