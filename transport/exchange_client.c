@@ -2,7 +2,7 @@
  * exchange_client.c - see exchange_client.h.
  *
  * The pump runs at the end of a turn of the loop in which anything changed:
- * it asks the flow what is to be sent and finds connections for it.  What
+ * it asks the flow what is to be sent and the pool for connections.  What
  * the owner is to be told goes through an event of its own, so that nothing
  * of ours is on the stack when the owner frees the client.
  */
@@ -18,32 +18,19 @@
 #include "transport/exchange_client.h"
 #include "transport/exchange_core.h"
 #include "transport/exchange_flow.h"
-#include "transport/exchange_link.h"
+#include "transport/exchange_pool.h"
 #include "transport/exchange_route.h"
 
 enum {
-	LINKS_MAX = 64,
 	TARGET_MAX = 8 * 1024,
 	FINISH_US = 2 * 1000 * 1000,
-};
-
-struct client_link {
-	struct exchange_client	*c;
-	struct exchange_link	*k;		/* NULL: none */
-	bool			 is_busy;
-	uint64_t		 n;		/* asked for, if busy */
-	size_t			 got;		/* bytes of its answer's body */
-	uint64_t		 late_us;
 };
 
 struct exchange_client {
 	struct exchange_client_opts o;
 	struct exchange_flow	*flow;
 	struct event		*pump, *notify;
-	struct client_link	 links[LINKS_MAX];
-	unsigned		 idle[LINKS_MAX];	/* the last one is the
-							 * last used */
-	unsigned		 nidle, open;
+	struct exchange_pool	*pool;
 	size_t			 address;	/* dialled next */
 	unsigned		 failed_dials;
 	bool			 was_up;	/* some connection was */
@@ -135,44 +122,13 @@ client_on_notify(evutil_socket_t fd, short what, void *arg)
 /* ---- connections ---- */
 
 static void
-link_close(struct client_link *l)
-{
-	struct exchange_client *c = l->c;
-	const unsigned at = (unsigned)(l - c->links);
-	unsigned i;
-
-	if (l->k == NULL)
-		return;
-	for (i = 0; i < c->nidle && c->idle[i] != at; i++)
-		;
-	if (i < c->nidle) {
-		c->nidle--;
-		memmove(&c->idle[i], &c->idle[i + 1],
-		    (c->nidle - i) * sizeof(c->idle[0]));
-	}
-	exchange_link_free(&l->k);
-	l->is_busy = false;
-	c->open--;
-}
-
-static void
-client_close_links(struct exchange_client *c, bool idle_too)
-{
-	size_t i;
-
-	for (i = 0; i < LINKS_MAX; i++)
-		if (idle_too || c->links[i].is_busy)
-			link_close(&c->links[i]);
-}
-
-static void
 client_fail(struct exchange_client *c, enum exchange_fault fault)
 {
 	if (c->is_failed)
 		return;
 	c->is_failed = c->is_done = true;
 	c->fault = fault;
-	client_close_links(c, true);
+	exchange_pool_close(c->pool);
 	client_tell(c);
 }
 
@@ -183,27 +139,17 @@ client_wake(struct exchange_client *c)
 }
 
 static void
-link_on_answer(struct exchange_link *k, const struct exchange_answer *a,
-    bool is_kept, void *arg)
+client_on_answer(uint64_t n, const struct exchange_answer *a, void *arg)
 {
-	struct client_link *l = arg;
-	struct exchange_client *c = l->c;
+	struct exchange_client *c = arg;
 	const uint64_t now = now_us(c);
-	const uint64_t asked = exchange_flow_asked_us(c->flow, l->n);
+	const uint64_t asked = exchange_flow_asked_us(c->flow, n);
 	struct err e = ERR_INIT;
-	int r;
 
-	(void)k;
 	c->was_up = true;
 	if (c->on_exchange != NULL && asked != 0 && a->status == 200)
 		c->on_exchange(now - asked, a->l, c->exchange_arg);
-	r = exchange_flow_answer(c->flow, l->n, a, now, &e);
-	l->is_busy = false;
-	if (is_kept)
-		c->idle[c->nidle++] = (unsigned)(l - c->links);
-	else
-		link_close(l);
-	if (r != 0) {
+	if (exchange_flow_answer(c->flow, n, a, now, &e) != 0) {
 		c->err = e;
 		client_fail(c, exchange_flow_fault(c->flow));
 		return;
@@ -221,18 +167,16 @@ link_on_answer(struct exchange_link *k, const struct exchange_answer *a,
 }
 
 static void
-link_on_body(size_t n, void *arg)
+client_on_body(uint64_t n, size_t k, size_t got, void *arg)
 {
-	struct client_link *l = arg;
-	struct exchange_client *c = l->c;
+	struct exchange_client *c = arg;
 	const uint64_t now = now_us(c);
 
-	l->got += n;
-	exchange_flow_heard(c->flow, l->n, l->got, now);
+	exchange_flow_heard(c->flow, n, got, now);
 	if (c->stats.first_us != 0)
 		return;
 	c->stats.first_us = now;
-	c->stats.first_bytes = n;
+	c->stats.first_bytes = k;
 }
 
 /* What a lost connection says about the way to the relay. */
@@ -256,46 +200,18 @@ client_note(struct exchange_client *c, enum exchange_fault fault,
 }
 
 static void
-link_on_lost(struct exchange_link *k, enum exchange_loss how,
-    enum exchange_fault fault, const struct err *e, void *arg)
+client_on_lost(const struct exchange_pool_loss *loss, void *arg)
 {
-	struct client_link *l = arg;
-	struct exchange_client *c = l->c;
+	struct exchange_client *c = arg;
 
-	c->was_up |= exchange_link_is_up(k);
-	if (l->is_busy) {
-		if (how != EXCHANGE_LOSS_FOREIGN)
+	c->was_up |= loss->was_up;
+	if (loss->was_busy) {
+		if (loss->how != EXCHANGE_LOSS_FOREIGN)
 			c->stats.resets++;
-		exchange_flow_lost(c->flow, l->n, how, now_us(c));
+		exchange_flow_lost(c->flow, loss->n, loss->how, now_us(c));
 	}
-	link_close(l);
-	client_note(c, fault, e);
+	client_note(c, loss->fault, loss->err);
 	client_wake(c);
-}
-
-/* A connection for the next request; NULL: none can be had, err says why. */
-static struct client_link *
-client_link(struct exchange_client *c, bool is_fresh)
-{
-	struct exchange_link_hooks h = { link_on_answer, link_on_lost,
-		link_on_body, NULL };
-	struct client_link *l;
-	size_t i;
-
-	if (!is_fresh && c->nidle > 0)
-		return &c->links[c->idle[--c->nidle]];
-	if (c->open == LINKS_MAX)
-		link_close(&c->links[c->idle[0]]);
-	for (i = 0; c->links[i].k != NULL; i++)
-		;
-	l = &c->links[i];
-	h.arg = l;
-	if (exchange_link_new(&l->k, c->o.base, c->o.route, c->address, &h,
-	    &c->err) != 0)
-		return NULL;
-	c->open++;
-	c->stats.connections++;
-	return l;
 }
 
 /* ---- the pump ---- */
@@ -304,41 +220,36 @@ static void
 client_send(struct exchange_client *c, const struct exchange_request *rq,
     uint64_t now)
 {
-	struct client_link *l = client_link(c, rq->is_fresh);
+	struct exchange_pool_link *l = NULL;
 
-	if (l == NULL) {
+	if (exchange_pool_take(c->pool, rq->is_fresh, c->address, &l,
+	    &c->err) != 0) {
 		exchange_flow_lost(c->flow, rq->n, EXCHANGE_LOSS_BROKEN, now);
 		client_note(c, c->err.code == ERR_SYS ?
 		    EXCHANGE_FAULT_CONNECT : EXCHANGE_FAULT_RESOURCE, &c->err);
 		return;
 	}
 	bytes_truncate(&c->target, 0);
-	l->is_busy = true;
-	l->n = rq->n;
-	l->got = 0;
-	l->late_us = rq->late_us;
-	if (exchange_query_print(rq->query, &c->target, &c->err) == 0 &&
-	    exchange_link_ask(l->k, &c->target, &c->err) == 0)
-		return;
-	client_fail(c, EXCHANGE_FAULT_RESOURCE);
+	if (exchange_query_print(rq->query, &c->target, &c->err) != 0 ||
+	    exchange_pool_ask(l, rq->n, rq->late_us, &c->target, &c->err) != 0)
+		client_fail(c, EXCHANGE_FAULT_RESOURCE);
 }
 
-/* Gives up what is late; a connection that does not come about says that
+/* What is late was given up; a connection that did not come about says that
  * another address is to be tried. */
 static void
-client_give_up(struct exchange_client *c, struct client_link *l, uint64_t now)
+client_gave_up(struct exchange_client *c,
+    const struct exchange_pool_loss *loss, uint64_t now)
 {
-	const bool was_up = exchange_link_is_up(l->k);
 	struct err e = ERR_INIT;
 
 	c->stats.resets++;
-	exchange_flow_lost(c->flow, l->n, EXCHANGE_LOSS_LATE, now);
-	link_close(l);
-	(void)err_set(&e, ERR_TIMEOUT, was_up ? "%s: an answer did not come "
-	    "in time" : "connect to %s: not in time",
+	exchange_flow_lost(c->flow, loss->n, loss->how, now);
+	(void)err_set(&e, ERR_TIMEOUT, loss->was_up ? "%s: an answer did not "
+	    "come in time" : "connect to %s: not in time",
 	    exchange_route_name(c->o.route));
-	client_note(c, was_up ? EXCHANGE_FAULT_NONE : EXCHANGE_FAULT_CONNECT,
-	    &e);
+	client_note(c, loss->was_up ? EXCHANGE_FAULT_NONE :
+	    EXCHANGE_FAULT_CONNECT, &e);
 }
 
 /* Returns when the next one will be late. */
@@ -346,20 +257,11 @@ static uint64_t
 client_check_late(struct exchange_client *c, uint64_t now)
 {
 	const uint64_t heard = exchange_flow_late_us(c->flow);
-	uint64_t due = UINT64_MAX, late;
-	struct client_link *l;
-	size_t i;
+	struct exchange_pool_loss loss;
+	uint64_t due = UINT64_MAX;
 
-	for (i = 0; i < LINKS_MAX; i++) {
-		l = &c->links[i];
-		if (l->k == NULL || !l->is_busy)
-			continue;
-		late = l->late_us > heard ? l->late_us : heard;
-		if (now < late)
-			due = late < due ? late : due;
-		else
-			client_give_up(c, l, now);
-	}
+	while (exchange_pool_expire(c->pool, heard, now, &due, &loss))
+		client_gave_up(c, &loss, now);
 	return due;
 }
 
@@ -408,7 +310,7 @@ client_pump(struct exchange_client *c)
 
 	due = client_check_late(c, now);
 	client_check_hope(c, now);
-	while (!c->is_failed && (c->nidle > 0 || c->open < LINKS_MAX) &&
+	while (!c->is_failed && exchange_pool_has_room(c->pool) &&
 	    exchange_flow_next(c->flow, now, &rq)) {
 		due = rq.late_us < due ? rq.late_us : due;
 		client_send(c, &rq, now);
@@ -419,13 +321,13 @@ client_pump(struct exchange_client *c)
 		due = c->done_us < due ? c->done_us : due;
 	}
 	if (c->is_done) {
-		client_close_links(c, true);
+		exchange_pool_close(c->pool);
 		client_arm(c, UINT64_MAX, now);
 		client_tell(c);
 		return;
 	}
 	/* without a connection to be had, what is due has to wait for one */
-	later = c->nidle > 0 || c->open < LINKS_MAX ?
+	later = exchange_pool_has_room(c->pool) ?
 	    exchange_flow_due_us(c->flow) : now + 100 * 1000;
 	client_arm(c, later < due ? later : due, now);
 }
@@ -456,8 +358,9 @@ exchange_client_new(struct exchange_client **out,
 	const struct exchange_flow_opts fo = { .window = o->window,
 		.uploads = o->uploads, .wait_ms = o->wait_ms,
 		.give_up_ms = o->give_up_ms };
+	struct exchange_pool_hooks h = { client_on_answer, client_on_body,
+		client_on_lost, NULL };
 	struct exchange_client *c;
-	size_t i;
 	int r;
 
 	assert(o->on_readable != NULL && o->on_writable != NULL &&
@@ -466,13 +369,13 @@ exchange_client_new(struct exchange_client **out,
 		return err_set(e, ERR_NOMEM, "no memory for a client");
 	c->o = *o;
 	bytes_init(&c->target, TARGET_MAX);
-	for (i = 0; i < LINKS_MAX; i++)
-		c->links[i].c = c;
+	h.arg = c;
 	c->pump = evtimer_new(o->base, client_on_pump, c);
 	c->notify = evtimer_new(o->base, client_on_notify, c);
 	if (c->pump == NULL || c->notify == NULL)
 		r = err_set(e, ERR_NOMEM, "no memory for a client");
-	else
+	else if ((r = exchange_pool_new(&c->pool, o->base, o->route, &h, e)) ==
+	    0)
 		r = exchange_flow_new(&c->flow, &fo, e);
 	if (r != 0) {
 		exchange_client_free(&c);
@@ -494,7 +397,7 @@ exchange_client_free(struct exchange_client **cp)
 		*cp = NULL;
 		return;
 	}
-	client_close_links(c, true);
+	exchange_pool_free(&c->pool);
 	if (c->pump != NULL)
 		event_free(c->pump);
 	if (c->notify != NULL)
@@ -544,7 +447,7 @@ exchange_client_finish(struct exchange_client *c, void (*on_done)(void *arg),
 	c->on_done = on_done;
 	c->done_arg = arg;
 	c->done_us = now_us(c) + FINISH_US;
-	client_close_links(c, false);
+	exchange_pool_close_busy(c->pool);
 	exchange_flow_finish(c->flow);
 	client_wake(c);
 }
@@ -555,10 +458,10 @@ exchange_client_stats(const struct exchange_client *c,
 {
 	exchange_flow_stats(c->flow, out);
 	out->resets = c->stats.resets;
-	out->connections = c->stats.connections;
+	out->connections = exchange_pool_opened(c->pool);
 	out->first_us = c->stats.first_us;
 	out->first_bytes = c->stats.first_bytes;
-	out->open = c->open;
+	out->open = exchange_pool_open(c->pool);
 }
 
 void

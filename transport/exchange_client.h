@@ -4,12 +4,11 @@
  * One session of the outer exchange (WIRE): write what goes up, read what
  * comes down; both are in order and whole, or the stream fails.  Numbers,
  * window, repeats and reordering are exchange_flow's, connections are
- * exchange_link's; this joins them on a libevent loop (libevent_core).  It
+ * exchange_pool's; this joins them on a libevent loop (libevent_core).  It
  * knows nothing of the bytes; the inner TLS (tls_stream) is put on top.
  *
- * Connections are opened on demand, up to 64, kept alive and reused.  The
- * session opens with the first bytes written (or the upload's end), which
- * travel in exchange 0.
+ * The session opens with the first bytes written (or the upload's end),
+ * which travel in exchange 0.
  *
  * Callbacks come from the loop only, never from inside a call.  Any call is
  * allowed in them, exchange_client_free() too.

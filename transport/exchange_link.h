@@ -1,5 +1,5 @@
 /*
- * exchange_link.h - one connection of an exchange_client.
+ * exchange_link.h - one connection of an exchange_pool.
  *
  * It dials, goes through a proxy's tunnel and the outside's TLS if the route
  * says so, sends one request at a time and judges what comes back: ours, or
