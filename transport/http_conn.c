@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -32,7 +31,7 @@ http_conn_new(struct http_listener *l, int fd, struct err *e)
 	c->fd = fd;
 	c->list = HTTP_CONN_LISTS;	/* on none yet */
 	bytes_init(&c->ahead, HTTP_CONN_AHEAD);
-	bytes_init(&c->unsent, HTTP_LISTENER_HEAD_MAX);
+	http_outgoing_init(&c->out, HTTP_LISTENER_HEAD_MAX);
 	c->read = event_new(l->base, fd, EV_READ | EV_PERSIST, conn_on_read,
 	    c);
 	c->write = event_new(l->base, fd, EV_WRITE | EV_PERSIST,
@@ -57,20 +56,10 @@ http_conn_free(struct http_conn *c)
 		event_free(c->write);
 	if (c->fd != -1)
 		(void)close(c->fd);
-	exchange_slice_free(&c->body);
+	http_outgoing_free(&c->out);
 	http_parser_free(&c->parser);
 	bytes_free(&c->ahead);
-	bytes_free(&c->unsent);
 	free(c);
-}
-
-/* Bytes of the answer that are not written. */
-static size_t
-conn_unsent(const struct http_conn *c)
-{
-	size_t n = c->unsent.len - c->unsent_at;
-
-	return c->body == NULL ? n : n + c->body->len - c->body_at;
 }
 
 void
@@ -82,8 +71,8 @@ http_conn_kill(struct http_conn *c, bool tell)
 	if (c->list == HTTP_CONN_DEAD)
 		return;
 	if (c->list == HTTP_CONN_WRITING)
-		l->stats.unsent_bytes -= conn_unsent(c);
-	exchange_slice_free(&c->body);
+		l->stats.unsent_bytes -= http_outgoing_left(&c->out);
+	http_outgoing_reset(&c->out);
 	(void)event_del(c->read);
 	(void)event_del(c->write);
 	(void)close(c->fd);
@@ -168,9 +157,7 @@ conn_linger(struct http_conn *c)
 static void
 conn_answered(struct http_conn *c)
 {
-	exchange_slice_free(&c->body);
-	c->unsent_at = c->body_at = 0;
-	bytes_truncate(&c->unsent, 0);
+	http_outgoing_reset(&c->out);
 	if (c->is_fault || (c->is_last && c->ahead.len > 0)) {
 		conn_linger(c);
 		return;
@@ -187,51 +174,12 @@ conn_answered(struct http_conn *c)
 		event_active(c->read, EV_READ, 0);
 }
 
-/* Writes what it can of head, from *head_at on, and body. */
-static int
-conn_write(struct http_conn *c, const struct bytes *head, size_t *head_at)
-{
-	struct iovec v[2];
-	size_t k, body;
-	ssize_t n;
-	int nv = 0;
-
-	body = c->body == NULL ? 0 : c->body->len - c->body_at;
-	v[nv].iov_base = head->p + *head_at;
-	v[nv].iov_len = head->len - *head_at;
-	nv += v[nv].iov_len > 0;
-	if (body > 0) {
-		v[nv].iov_base = c->body->p + c->body_at;
-		v[nv++].iov_len = body;
-	}
-	do {
-		const struct msghdr m = { .msg_iov = v,
-			.msg_iovlen = (size_t)nv };
-
-		n = sendmsg(c->fd, &m, MSG_NOSIGNAL);
-	} while (n == -1 && errno == EINTR);
-	if (n == -1)
-		return errno == EAGAIN ? 0 : -1;
-	k = head->len - *head_at;
-	if ((size_t)n < k)
-		k = (size_t)n;
-	*head_at += k;
-	c->body_at += (size_t)n - k;
-	return 0;
-}
-
 /* What did not fit into the socket waits for it. */
 static void
-conn_wait(struct http_conn *c, const struct bytes *head, size_t head_at)
+conn_wait(struct http_conn *c)
 {
-	if (bytes_append(&c->unsent, head->p + head_at, head->len - head_at,
-	    NULL) != 0) {
-		http_conn_kill(c, false);
-		return;
-	}
-	c->unsent_at = 0;
 	http_listener_move(c, HTTP_CONN_WRITING);
-	c->l->stats.unsent_bytes += conn_unsent(c);
+	c->l->stats.unsent_bytes += http_outgoing_left(&c->out);
 	(void)event_add(c->write, NULL);
 	http_listener_shed_unsent(c->l);
 }
@@ -248,7 +196,6 @@ http_conn_send(struct http_conn *c, const struct bytes *head,
 {
 	struct bytes h = *head;
 	const uint8_t *end;
-	size_t at = 0;
 
 	if (c->list == HTTP_CONN_DEAD)
 		return;
@@ -259,12 +206,10 @@ http_conn_send(struct http_conn *c, const struct bytes *head,
 		h.len = (size_t)(end - h.p) + 4;
 		body = NULL;
 	}
-	if (body != NULL)
-		c->body = exchange_slice_ref(body);
-	if (conn_write(c, &h, &at) != 0)
+	if (http_outgoing_begin(&c->out, c->fd, &h, body) != 0)
 		http_conn_kill(c, false);
-	else if (at < h.len || (c->body != NULL && c->body_at < c->body->len))
-		conn_wait(c, &h, at);
+	else if (http_outgoing_left(&c->out) > 0)
+		conn_wait(c);
 	else
 		conn_answered(c);
 }
@@ -297,15 +242,16 @@ static void
 conn_on_write(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_conn *c = arg;
-	size_t before = conn_unsent(c), now;
+	const size_t before = http_outgoing_left(&c->out);
+	size_t now;
 
 	(void)fd;
 	(void)what;
-	if (conn_write(c, &c->unsent, &c->unsent_at) != 0) {
+	if (http_outgoing_flush(&c->out, c->fd) != 0) {
 		http_conn_kill(c, false);
 		return;
 	}
-	now = conn_unsent(c);
+	now = http_outgoing_left(&c->out);
 	c->l->stats.unsent_bytes -= before - now;
 	if (now == 0) {
 		(void)event_del(c->write);

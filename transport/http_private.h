@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "transport/http_conn.h"
 #include "transport/http_listener.h"
+#include "transport/http_outgoing.h"
 #include "transport/http_parser.h"
 
 enum http_conn_list {
@@ -40,10 +41,7 @@ struct http_conn {
 	struct event		*read, *write;
 	struct http_parser	*parser;
 	struct bytes		 ahead;		/* read and not yet parsed */
-	struct bytes		 unsent;	/* what is left of the head */
-	size_t			 unsent_at;	/* bytes of it written */
-	struct exchange_slice	*body;
-	size_t			 body_at;
+	struct http_outgoing	 out;		/* the answer */
 	bool			 has_eof;	/* the client sends no more */
 	bool			 is_last;	/* close after this answer */
 	bool			 is_fault;	/* the request was faulty */
