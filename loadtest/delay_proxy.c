@@ -1,9 +1,8 @@
 /*
  * delay_proxy.c - see delay_proxy.h.
  *
- * On a line everything is due in the order it was put there, so a line is a
- * queue with one timer.  A connection lives until nothing on a line belongs
- * to it.
+ * It has the connections; the time that bytes take is delay_line's.  A
+ * connection lives until nothing on a line belongs to it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -18,36 +17,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/err.h"
+#include "loadtest/delay_line.h"
 #include "loadtest/delay_proxy.h"
 
-enum {
-	CHUNK = 16 * 1024,
-	CHUNK_MIN = 1460,
-	CHUNK_MS = 5,
-	UP = 0,
-	DOWN = 1,
-	SIDES = 2
-};
+enum { UP = 0, DOWN = 1, SIDES = 2 };
 
 struct proxy_pair;
-
-struct proxy_chunk {
-	TAILQ_ENTRY(proxy_chunk) link;
-	struct proxy_pair	*pair;
-	uint64_t		 due_us;
-	size_t			 len, at;	/* len 0: the end */
-	uint8_t			 p[];
-};
-TAILQ_HEAD(proxy_chunks, proxy_chunk);
 
 /* From the socket `from` of a pair to the other one. */
 struct proxy_way {
 	struct proxy_pair	*pair;
 	TAILQ_ENTRY(proxy_way)	 link;		/* of those that rest */
 	struct event		*read, *write;	/* of from, of the other */
-	struct proxy_chunks	 arrived;	/* to be written */
+	struct delay_chunks	 arrived;	/* to be written; len 0: the
+						 * end */
 	size_t			 held;		/* on the line or arrived */
 	bool			 is_resting, has_eof;
 };
@@ -64,38 +48,18 @@ struct proxy_pair {
 	bool			 is_dead;
 };
 
-struct proxy_line {
-	struct delay_proxy	*proxy;
-	struct proxy_chunks	 chunks;
-	struct proxy_ways	 resting;
-	struct event		*timer, *rest;
-	uint64_t		 free_us;	/* all before is put on it */
+struct proxy_side {
+	struct delay_line	*line;
+	struct proxy_ways	 resting;	/* until the line has room */
 };
 
 struct delay_proxy {
 	struct delay_proxy_opts	 o;
-	size_t			 chunk;		/* bytes put on at once */
 	struct evconnlistener	*listener;
-	struct proxy_line	 lines[SIDES];
+	struct proxy_side	 sides[SIDES];
 	LIST_HEAD(, proxy_pair)	 pairs;
 	struct delay_proxy_stats stats;
 };
-
-static uint64_t
-now_us(void)
-{
-	return clock_mono_ns(clock_system()) / 1000;
-}
-
-static void
-timer_at(struct event *ev, uint64_t due, uint64_t now)
-{
-	const uint64_t us = due > now ? due - now : 0;
-	const struct timeval tv = { (time_t)(us / 1000000),
-		(suseconds_t)(us % 1000000) };
-
-	(void)event_add(ev, &tv);
-}
 
 static size_t
 side_of(const struct proxy_way *w)
@@ -103,12 +67,18 @@ side_of(const struct proxy_way *w)
 	return w == &w->pair->ways[UP] ? UP : DOWN;
 }
 
+static struct proxy_side *
+way_side(const struct proxy_way *w)
+{
+	return &w->pair->proxy->sides[side_of(w)];
+}
+
 /* ---- pairs ---- */
 
 static void
 pair_free(struct proxy_pair *pair)
 {
-	struct proxy_chunk *c;
+	struct delay_chunk *c;
 	size_t i;
 
 	assert(pair->chunks == 0);
@@ -148,7 +118,7 @@ pair_kill(struct proxy_pair *pair)
 		struct proxy_way *w = &pair->ways[i];
 
 		if (w->is_resting)
-			TAILQ_REMOVE(&pair->proxy->lines[i].resting, w, link);
+			TAILQ_REMOVE(&way_side(w)->resting, w, link);
 		w->is_resting = false;
 		(void)event_del(w->read);
 		(void)event_del(w->write);
@@ -165,51 +135,27 @@ pair_kill(struct proxy_pair *pair)
 static void
 way_rest(struct proxy_way *w)
 {
-	struct proxy_line *line = &w->pair->proxy->lines[side_of(w)];
-	const uint64_t now = now_us();
+	struct proxy_side *side = way_side(w);
 
 	(void)event_del(w->read);
 	if (w->is_resting)
 		return;
 	w->is_resting = true;
-	TAILQ_INSERT_TAIL(&line->resting, w, link);
-	if (!evtimer_pending(line->rest, NULL))
-		timer_at(line->rest, line->free_us -
-		    (line->free_us - now > DELAY_PROXY_QUEUE_MS * 500 ?
-		    DELAY_PROXY_QUEUE_MS * 500 : 0), now);
-}
-
-static void
-line_put(struct proxy_line *line, struct proxy_way *w, struct proxy_chunk *c)
-{
-	const struct delay_proxy_opts *o = &line->proxy->o;
-	const uint64_t now = now_us();
-
-	if (line->free_us < now)
-		line->free_us = now;
-	if (o->bits_per_s > 0)
-		line->free_us += c->len * 8 * UINT64_C(1000000) /
-		    o->bits_per_s;
-	c->due_us = line->free_us + o->delay_us / 2;
-	c->pair = w->pair;
-	c->at = 0;
-	c->pair->chunks++;
-	w->held += c->len;
-	TAILQ_INSERT_TAIL(&line->chunks, c, link);
-	if (TAILQ_FIRST(&line->chunks) == c)
-		timer_at(line->timer, c->due_us, now);
+	TAILQ_INSERT_TAIL(&side->resting, w, link);
+	delay_line_wait(side->line);
 }
 
 static void
 way_on_read(evutil_socket_t fd, short what, void *arg)
 {
 	struct proxy_way *w = arg;
-	struct proxy_line *line = &w->pair->proxy->lines[side_of(w)];
-	struct proxy_chunk *c;
+	struct delay_line *line = way_side(w)->line;
+	const size_t most = delay_line_piece(line);
+	struct delay_chunk *c;
 	ssize_t n;
 
 	(void)what;
-	if (line->free_us > now_us() + DELAY_PROXY_QUEUE_MS * 1000) {
+	if (delay_line_is_full(line)) {
 		way_rest(w);
 		return;
 	}
@@ -217,10 +163,10 @@ way_on_read(evutil_socket_t fd, short what, void *arg)
 		(void)event_del(w->read);	/* until it was written */
 		return;
 	}
-	if ((c = malloc(sizeof(*c) + line->proxy->chunk)) == NULL)
+	if ((c = malloc(sizeof(*c) + most)) == NULL)
 		return;
 	do
-		n = recv(fd, c->p, line->proxy->chunk, 0);
+		n = recv(fd, c->p, most, 0);
 	while (n == -1 && errno == EINTR);
 	if (n == -1) {
 		free(c);
@@ -230,25 +176,27 @@ way_on_read(evutil_socket_t fd, short what, void *arg)
 			pair_free(w->pair);
 		return;
 	}
+	c->owner = w;
 	c->len = (size_t)n;
+	c->at = 0;
 	if (n == 0) {
 		w->has_eof = true;
 		(void)event_del(w->read);
 	}
-	line->proxy->stats.bytes[side_of(w)] += c->len;
-	line_put(line, w, c);
+	w->held += c->len;
+	w->pair->chunks++;
+	w->pair->proxy->stats.bytes[side_of(w)] += c->len;
+	delay_line_put(line, c);
 }
 
 static void
-line_on_rested(evutil_socket_t fd, short what, void *arg)
+side_on_room(void *arg)
 {
-	struct proxy_line *line = arg;
+	struct proxy_side *side = arg;
 	struct proxy_way *w;
 
-	(void)fd;
-	(void)what;
-	while ((w = TAILQ_FIRST(&line->resting)) != NULL) {
-		TAILQ_REMOVE(&line->resting, w, link);
+	while ((w = TAILQ_FIRST(&side->resting)) != NULL) {
+		TAILQ_REMOVE(&side->resting, w, link);
 		w->is_resting = false;
 		(void)event_add(w->read, NULL);
 	}
@@ -261,7 +209,7 @@ static bool
 way_flush(struct proxy_way *w)
 {
 	const int fd = w->pair->fds[1 - side_of(w)];
-	struct proxy_chunk *c;
+	struct delay_chunk *c;
 	ssize_t n;
 
 	while ((c = TAILQ_FIRST(&w->arrived)) != NULL) {
@@ -306,34 +254,22 @@ way_on_write(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-line_on_due(evutil_socket_t fd, short what, void *arg)
+side_on_arrive(struct delay_chunk *c, void *arg)
 {
-	struct proxy_line *line = arg;
-	struct proxy_chunk *c;
-	struct proxy_pair *pair;
-	struct proxy_way *w;
-	const uint64_t now = now_us();
-	bool is_over;
+	struct proxy_way *w = c->owner;
+	struct proxy_pair *pair = w->pair;
+	bool is_over = true;
 
-	(void)fd;
-	(void)what;
-	while ((c = TAILQ_FIRST(&line->chunks)) != NULL && c->due_us <= now) {
-		TAILQ_REMOVE(&line->chunks, c, link);
-		pair = c->pair;
-		pair->chunks--;
-		w = &pair->ways[line - line->proxy->lines];
-		if (pair->is_dead) {
-			free(c);
-			is_over = true;
-		} else {
-			TAILQ_INSERT_TAIL(&w->arrived, c, link);
-			is_over = way_flush(w);
-		}
-		if (is_over && pair->chunks == 0)
-			pair_free(pair);
+	(void)arg;
+	pair->chunks--;
+	if (pair->is_dead)
+		free(c);
+	else {
+		TAILQ_INSERT_TAIL(&w->arrived, c, link);
+		is_over = way_flush(w);
 	}
-	if (c != NULL)
-		timer_at(line->timer, c->due_us, now);
+	if (is_over && pair->chunks == 0)
+		pair_free(pair);
 }
 
 /* ---- opening ---- */
@@ -376,7 +312,8 @@ proxy_on_accept(struct evconnlistener *ev, evutil_socket_t fd,
 {
 	struct delay_proxy *p = arg;
 	struct proxy_pair *pair = calloc(1, sizeof(*pair));
-	const uint64_t now = now_us();
+	const struct timeval delay = { (time_t)(p->o.delay_us / 1000000),
+		(suseconds_t)(p->o.delay_us % 1000000) };
 	int on = 1;
 	size_t i;
 
@@ -411,20 +348,26 @@ proxy_on_accept(struct evconnlistener *ev, evutil_socket_t fd,
 		pair_free(pair);
 		return;
 	}
-	timer_at(pair->start, now + p->o.delay_us, now);
+	(void)event_add(pair->start, &delay);
 }
 
 /* ---- life ---- */
 
-/* A slow line takes small pieces, as many connections share it by packets. */
-static size_t
-chunk_of(uint64_t bits_per_s)
+static int
+side_open(struct delay_proxy *p, struct proxy_side *side, struct err *e)
 {
-	const uint64_t n = bits_per_s / 8 * CHUNK_MS / 1000;
+	const struct delay_line_opts lo = {
+		.base = p->o.base,
+		.bits_per_s = p->o.bits_per_s,
+		.delay_us = p->o.delay_us / 2,
+		.queue_us = DELAY_PROXY_QUEUE_MS * 1000,
+		.on_arrive = side_on_arrive,
+		.on_room = side_on_room,
+		.arg = side,
+	};
 
-	if (bits_per_s == 0 || n > CHUNK)
-		return CHUNK;
-	return n < CHUNK_MIN ? CHUNK_MIN : (size_t)n;
+	TAILQ_INIT(&side->resting);
+	return delay_line_new(&side->line, &lo, e);
 }
 
 int
@@ -432,36 +375,42 @@ delay_proxy_new(struct delay_proxy **out, const struct delay_proxy_opts *o,
     struct err *e)
 {
 	struct delay_proxy *p;
-	bool is_whole = true;
-	size_t i;
+	int r;
 
 	if ((p = calloc(1, sizeof(*p))) == NULL) {
 		(void)close(o->listen_fd);
 		return err_set(e, ERR_NOMEM, "no memory for a delay proxy");
 	}
 	p->o = *o;
-	p->chunk = chunk_of(o->bits_per_s);
 	LIST_INIT(&p->pairs);
-	for (i = 0; i < SIDES; i++) {
-		struct proxy_line *line = &p->lines[i];
-
-		line->proxy = p;
-		TAILQ_INIT(&line->chunks);
-		TAILQ_INIT(&line->resting);
-		line->timer = evtimer_new(o->base, line_on_due, line);
-		line->rest = evtimer_new(o->base, line_on_rested, line);
-		is_whole &= line->timer != NULL && line->rest != NULL;
-	}
 	p->listener = evconnlistener_new(o->base, proxy_on_accept, p,
 	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, o->listen_fd);
-	if (p->listener == NULL)
+	if (p->listener == NULL) {
 		(void)close(o->listen_fd);
-	if (p->listener == NULL || !is_whole) {
+		r = err_set(e, ERR_NOMEM, "no memory for a delay proxy");
+	} else if ((r = side_open(p, &p->sides[UP], e)) == 0)
+		r = side_open(p, &p->sides[DOWN], e);
+	if (r != 0) {
 		delay_proxy_free(&p);
-		return err_set(e, ERR_NOMEM, "no memory for a delay proxy");
+		return r;
 	}
 	*out = p;
 	return 0;
+}
+
+/* Also of a proxy that is not whole. */
+static void
+side_close(struct proxy_side *side)
+{
+	struct delay_chunk *c;
+
+	if (side->line == NULL)
+		return;
+	while ((c = delay_line_take(side->line)) != NULL) {
+		((struct proxy_way *)c->owner)->pair->chunks--;
+		free(c);
+	}
+	delay_line_free(&side->line);
 }
 
 void
@@ -469,26 +418,13 @@ delay_proxy_free(struct delay_proxy **pp)
 {
 	struct delay_proxy *p = *pp;
 	struct proxy_pair *pair;
-	struct proxy_chunk *c;
-	size_t i;
 
 	if (p == NULL)
 		return;
 	if (p->listener != NULL)
 		evconnlistener_free(p->listener);
-	for (i = 0; i < SIDES; i++) {
-		struct proxy_line *line = &p->lines[i];
-
-		while ((c = TAILQ_FIRST(&line->chunks)) != NULL) {
-			TAILQ_REMOVE(&line->chunks, c, link);
-			c->pair->chunks--;
-			free(c);
-		}
-		if (line->timer != NULL)
-			event_free(line->timer);
-		if (line->rest != NULL)
-			event_free(line->rest);
-	}
+	side_close(&p->sides[UP]);
+	side_close(&p->sides[DOWN]);
 	while ((pair = LIST_FIRST(&p->pairs)) != NULL)
 		pair_free(pair);
 	free(p);
