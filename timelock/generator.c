@@ -16,7 +16,7 @@
 #include "timelock/generator.h"
 #include "timelock/genplan.h"
 #include "timelock/hasher.h"
-#include "timelock/machine.h"
+#include "timelock/placement.h"
 #include "timelock/rate.h"
 #include "timelock/vault.h"
 
@@ -46,8 +46,7 @@ struct gen {
 	struct crew	*crew;
 	struct worker_env env;
 	struct gen_slot	*slots;
-	unsigned	 cpus[MACHINE_CPUS];
-	unsigned	 ncpus, first;
+	struct placement cpus;
 	struct rate	 rate;
 	uint64_t	 start_ms, progress_ms;
 	uint64_t	 longest_ms;	/* between two reports, so far */
@@ -77,55 +76,12 @@ now_ms(const struct gen *g)
 	return clock_mono_ms(g->clock);
 }
 
-/* ---- CPUs ---- */
-
-static int
-find_cpus(struct gen *g, struct err *e)
-{
-	g->ncpus = machine_allowed_cpus(g->cpus, MACHINE_CPUS);
-	if (g->o->first_cpu < 0)
-		return 0;
-	for (unsigned i = 0; i < g->ncpus; i++) {
-		if (g->cpus[i] == (unsigned)g->o->first_cpu) {
-			g->first = i;
-			return 0;
-		}
-	}
-	return err_set(e, ERR_ARG, "CPU %d is none of the %u that this "
-	    "process may use", g->o->first_cpu, g->ncpus);
-}
-
 int
 generator_check(const struct generator_opts *o, struct err *e)
 {
-	struct gen g = { .o = o };
+	struct placement cpus;
 
-	return find_cpus(&g, e);
-}
-
-static int
-cpu_of_slot(const struct gen *g, unsigned slot)
-{
-	return (int)g->cpus[(g->first + slot) % g->ncpus];
-}
-
-/* The slot's own, unless what is to be checked was computed there and there
- * is another. */
-static int
-cpu_for(const struct gen *g, unsigned slot, const struct genplan_task *t)
-{
-	for (unsigned k = 0; k < g->ncpus; k++) {
-		const int cpu = cpu_of_slot(g, slot + k);
-
-		if (cpu != t->avoid[0] && cpu != t->avoid[1])
-			return cpu;
-	}
-	/* Two CPUs and a third computation: not where the second was. */
-	for (unsigned k = 0; k < g->ncpus; k++) {
-		if (cpu_of_slot(g, slot + k) != t->avoid[1])
-			return cpu_of_slot(g, slot + k);
-	}
-	return cpu_of_slot(g, slot);
+	return placement_init(&cpus, o->first_cpu, e);
 }
 
 /* ---- tasks ---- */
@@ -137,10 +93,10 @@ start_task(struct gen *g, unsigned slot, struct err *e)
 	struct worker_wire_job job;
 	int r;
 
-	if ((r = genplan_next(g->plan, cpu_of_slot(g, slot), &s->task, e)) !=
-	    0)
+	if ((r = genplan_next(g->plan, placement_cpu(&g->cpus, slot),
+	    &s->task, e)) != 0)
 		return r;
-	s->cpu = cpu_for(g, slot, &s->task);
+	s->cpu = placement_cpu_but(&g->cpus, slot, s->task.avoid);
 	s->since_ms = now_ms(g);
 	job.kind = s->task.kind == GENPLAN_CHECK ? WORKER_WIRE_CHECK :
 	    WORKER_WIRE_SEGMENT;
@@ -395,7 +351,7 @@ gen_open(struct gen *g, struct err *e)
 	g->slots = calloc(g->o->workers, sizeof(g->slots[0]));
 	if (g->slots == NULL)
 		return err_set(e, ERR_NOMEM, "generator");
-	if ((r = find_cpus(g, e)) != 0 ||
+	if ((r = placement_init(&g->cpus, g->o->first_cpu, e)) != 0 ||
 	    (r = manifest_new(&g->m, &g->o->params, e)) != 0)
 		return r;
 	g->env = (struct worker_env){
@@ -465,7 +421,7 @@ measure(struct gen *g, unsigned n, unsigned ms, double *hps, struct err *e)
 	const struct worker_wire_job job = { .kind = WORKER_WIRE_MEASURE,
 		.to = ms };
 	/* Silence so long; more where workers share a CPU. */
-	const uint64_t limit = ms + (uint64_t)(1 + n / g->ncpus) *
+	const uint64_t limit = ms + (uint64_t)(1 + n / g->cpus.n) *
 	    (g->o->hang_ms != 0 ? g->o->hang_ms : HANG_MS);
 	uint64_t since;
 	struct crew_event ev;
@@ -474,8 +430,8 @@ measure(struct gen *g, unsigned n, unsigned ms, double *hps, struct err *e)
 
 	*hps = 0;
 	for (unsigned i = 0; i < n; i++) {
-		if ((r = crew_start(g->crew, i, cpu_of_slot(g, i), &job, e)) !=
-		    0)
+		if ((r = crew_start(g->crew, i, placement_cpu(&g->cpus, i),
+		    &job, e)) != 0)
 			return r;
 	}
 	since = now_ms(g);
