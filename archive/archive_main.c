@@ -1,7 +1,6 @@
 /*
  * archive_main.c - the program amber-archive: a table of commands.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,11 +69,7 @@ unknown(int argc, char **argv)
 static int
 told(void)
 {
-	if (fflush(stdout) == 0)
-		return ARCHIVE_EXIT_OK;
-	(void)fprintf(stderr, "amber-archive: stdout: write: %s\n",
-	    strerror(errno));
-	return ARCHIVE_EXIT_IO;
+	return std_io_end("amber-archive", ARCHIVE_EXIT_OK, ARCHIVE_EXIT_IO);
 }
 
 int

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -35,9 +36,10 @@ std_io_begin(struct err *e)
 int
 std_io_end(const char *prog, int code, int failed)
 {
+	errno = EIO;	/* an earlier write failed, and fflush does not */
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || code != 0)
 		return code;
-	(void)fprintf(stderr, "%s: standard output could not be written\n",
-	    prog);
+	(void)fprintf(stderr, "%s: stdout: write: %s\n", prog,
+	    strerror(errno));
 	return failed;
 }
