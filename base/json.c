@@ -225,6 +225,15 @@ json_null(struct json *j, const char *name)
 }
 
 void
+json_str_or_null(struct json *j, const char *name, const char *s)
+{
+	if (s != NULL)
+		json_str(j, name, s);
+	else
+		json_null(j, name);
+}
+
+void
 json_hex(struct json *j, const char *name, const void *p, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";

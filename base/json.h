@@ -37,6 +37,8 @@ void	json_object(struct json *j, const char *name);
 void	json_array(struct json *j, const char *name);
 void	json_close(struct json *j);	/* the innermost one */
 void	json_str(struct json *j, const char *name, const char *s);
+/* null when s is NULL. */
+void	json_str_or_null(struct json *j, const char *name, const char *s);
 void	json_strn(struct json *j, const char *name, const char *s, size_t n);
 void	json_uint(struct json *j, const char *name, uint64_t v);
 void	json_int(struct json *j, const char *name, int64_t v);

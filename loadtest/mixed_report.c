@@ -109,10 +109,7 @@ mixed_report_print(struct pipeline_mixed *m, const struct err *failure,
 	json_uint(&j, "peak_rss_kib", m->peak_kib);
 	if (m->first.code != 0)
 		json_str(&j, "first_failure", m->first.msg);
-	if (failure != NULL)
-		json_str(&j, "error", failure->msg);
-	else
-		json_null(&j, "error");
+	json_str_or_null(&j, "error", failure == NULL ? NULL : failure->msg);
 	json_close(&j);
 	r = json_line(&j, stdout, e);
 	bytes_free(&out);

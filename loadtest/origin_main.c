@@ -316,15 +316,9 @@ tell_ready(const struct origin_options *o, unsigned port, struct err *e)
 	json_str(&j, "url", url);
 	json_str(&j, "address", o->address);
 	json_uint(&j, "port", port);
-	if (o->behave != NULL)
-		json_str(&j, "behave", o->behave);
-	else
-		json_null(&j, "behave");
+	json_str_or_null(&j, "behave", o->behave);
 	json_uint(&j, "delay_ms", o->origin.delay_ms);
-	if (o->ca_file != NULL)
-		json_str(&j, "ca_file", o->ca_file);
-	else
-		json_null(&j, "ca_file");
+	json_str_or_null(&j, "ca_file", o->ca_file);
 	json_close(&j);
 	r = json_line(&j, stdout, e);
 	bytes_free(&out);

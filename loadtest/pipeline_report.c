@@ -310,10 +310,7 @@ pipeline_report_summary(struct pipeline_sum *s, const struct err *failure,
 	json_str(&j, "message_type", "summary");
 	json_bool(&j, "verified", failure == NULL && s->failed == 0);
 	put_summary(&j, s);
-	if (failure != NULL)
-		json_str(&j, "error", failure->msg);
-	else
-		json_null(&j, "error");
+	json_str_or_null(&j, "error", failure == NULL ? NULL : failure->msg);
 	json_close(&j);
 	r = json_line(&j, stdout, e);
 	bytes_free(&out);

@@ -101,6 +101,8 @@ test_nesting(void **state)
 	json_bool(&j, NULL, true);
 	json_bool(&j, NULL, false);
 	json_null(&j, NULL);
+	json_str_or_null(&j, NULL, NULL);
+	json_str_or_null(&j, NULL, "or");
 	json_object(&j, NULL);
 	json_close(&j);
 	json_array(&j, NULL);
@@ -112,7 +114,7 @@ test_nesting(void **state)
 	assert_int_equal(json_end(&j, NULL), 0);
 	is_json(&b,
 	    "{\"s\":\"t\",\"list\":[18446744073709551615,"
-	    "-9223372036854775808,true,false,null,{},[]],"
+	    "-9223372036854775808,true,false,null,null,\"or\",{},[]],"
 	    "\"h\\n\":\"009fff\",\"none\":\"\"}");
 	bytes_free(&b);
 }
