@@ -23,17 +23,29 @@ is_ignored(int sig)
 	return sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN;
 }
 
-void
-stop_catch(void)
+static void
+catch_all(int flags)
 {
 	struct sigaction sa = { .sa_handler = stop_on_signal,
-		.sa_flags = (int)SA_RESETHAND };
+		.sa_flags = flags };
 
 	(void)sigemptyset(&sa.sa_mask);
 	(void)sigaction(SIGTERM, &sa, NULL);
 	(void)sigaction(SIGINT, &sa, NULL);
 	if (!is_ignored(SIGHUP))
 		(void)sigaction(SIGHUP, &sa, NULL);
+}
+
+void
+stop_catch(void)
+{
+	catch_all((int)SA_RESETHAND);
+}
+
+void
+stop_catch_always(void)
+{
+	catch_all(0);
 }
 
 const volatile sig_atomic_t *

@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/stop.h"
 #include "loadtest/load_relay.h"
-#include "loadtest/load_stop.h"
 
 enum {
 	NAME_LEN = 4096,
@@ -162,7 +162,7 @@ wait_until_ready(struct load_relay *r, struct err *e)
 			    last_words(&log));
 			break;
 		}
-		if (load_stop_is_wanted()) {
+		if (*stop_flag() != 0) {
 			ret = err_set(e, ERR_CANCEL, "stopped");
 			break;
 		}

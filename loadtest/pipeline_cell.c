@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/stop.h"
 #include "loadtest/load_relay.h"
-#include "loadtest/load_stop.h"
 #include "loadtest/pipeline_cell.h"
 
 enum {
@@ -210,7 +210,7 @@ cell_on_look(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!load_stop_is_wanted())
+	if (*stop_flag() == 0)
 		return;
 	x->is_stopped = true;
 	for (i = 0; i < x->job->clients; i++)

@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 #include "base/progress.h"
+#include "base/stop.h"
 #include "loadtest/load_main.h"
-#include "loadtest/load_stop.h"
 #include "loadtest/load_sync.h"
 #include "loadtest/mixed_report.h"
 #include "loadtest/pipeline_main.h"
@@ -204,7 +204,7 @@ pipeline_main(int argc, char **argv)
 
 	if ((r = pipeline_opts_parse(&o, argc, argv)) != -1)
 		return r;
-	load_stop_install();
+	stop_catch_always();
 	r = pipeline_rig_open(&g, &o.rig, &e);
 	switch (o.mode) {
 	case PIPELINE_STALL:

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/stop.h"
 #include "loadtest/load_relay.h"
-#include "loadtest/load_stop.h"
 #include "loadtest/mixed_plan.h"
 #include "loadtest/pipeline_mixed.h"
 
@@ -222,7 +222,7 @@ mix_on_look(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (load_stop_is_wanted()) {
+	if (*stop_flag() != 0) {
 		x->is_stopped = true;
 		(void)event_base_loopbreak(x->g->base);
 		return;

@@ -9,8 +9,8 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "loadtest/load_relay.h"
-#include "loadtest/load_stop.h"
 #include "loadtest/pipeline_stall.h"
 
 enum {
@@ -70,7 +70,7 @@ stall_on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	x->waited_ms += LOOK_MS;
-	if (load_stop_is_wanted() || x->waited_ms >= x->most_ms ||
+	if (*stop_flag() != 0 || x->waited_ms >= x->most_ms ||
 	    (x->wants_all && count_held(x) + x->done >= x->s->clients))
 		(void)event_base_loopbreak(x->g->base);
 }
@@ -172,7 +172,7 @@ judge(const struct stall *x, struct err *e)
 {
 	const struct pipeline_stall *s = x->s;
 
-	if (load_stop_is_wanted())
+	if (*stop_flag() != 0)
 		return err_set(e, ERR_CANCEL, "stopped");
 	if (x->first.code != 0) {
 		*e = x->first;
@@ -251,10 +251,7 @@ pipeline_stall_report(const struct pipeline_stall *s,
 	json_uint(&j, "rss_after_kib", s->rss_after_kib);
 	json_uint(&j, "documented_kib", s->formula_kib);
 	json_double(&j, "idle_cpu_share", s->idle_cpu_share);
-	if (failure != NULL)
-		json_str(&j, "error", failure->msg);
-	else
-		json_null(&j, "error");
+	json_str_or_null(&j, "error", failure == NULL ? NULL : failure->msg);
 	json_close(&j);
 	r = json_line(&j, stdout, e);
 	bytes_free(&out);

@@ -11,16 +11,16 @@
 #include "base/stop.h"
 #include "tests/test_util.h"
 
-/* Its exit status: bit 0 before any signal, 1 after the first one. */
+/* Its exit status: bit 0 before any signal, 1 after the last one. */
 static int
-child(int sig, bool is_ignored, int times)
+child_of(void (*catch)(void), int sig, bool is_ignored, int times)
 {
 	int status, was;
 	pid_t pid;
 
 	if ((pid = fork()) == 0) {
 		(void)signal(sig, is_ignored ? SIG_IGN : SIG_DFL);
-		stop_catch();
+		catch ();
 		was = *stop_flag() != 0;
 		for (int i = 0; i < times; i++)
 			(void)raise(sig);
@@ -30,6 +30,12 @@ child(int sig, bool is_ignored, int times)
 	while (waitpid(pid, &status, 0) == -1)
 		assert_int_equal(errno, EINTR);
 	return status;
+}
+
+static int
+child(int sig, bool is_ignored, int times)
+{
+	return child_of(stop_catch, sig, is_ignored, times);
 }
 
 static void
@@ -64,12 +70,31 @@ test_nohup(void **state)
 	assert_int_equal(WEXITSTATUS(status), 2);
 }
 
+/* However often it is asked: it is the program's to end. */
+static void
+test_always(void **state)
+{
+	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP };
+	int status;
+
+	(void)state;
+	for (size_t i = 0; i < TEST_COUNT(sigs); i++) {
+		status = child_of(stop_catch_always, sigs[i], false, 3);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 2);
+	}
+	status = child_of(stop_catch_always, SIGHUP, true, 3);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_nohup),
+		cmocka_unit_test(test_always),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
