@@ -8,6 +8,7 @@
 #include "base/cbor_read.h"
 #include "base/cbor_write.h"
 #include "base/err.h"
+#include "base/frame_cbor.h"
 #include "base/secret.h"
 #include "timelock/generator_wire.h"
 #include "timelock/manifest_map.h"
@@ -26,22 +27,6 @@ static const struct frame_permit to_generator[] = {
 };
 const struct frame_role generator_wire_to_generator = { "supervisor",
 	to_generator, 1 };
-
-static int
-send_body(int fd, enum generator_wire_type type, struct cbor_write *w,
-    struct bytes *body, struct err *e)
-{
-	struct frame f = { .type = (uint32_t)type, .fd = -1 };
-	int r;
-
-	if ((r = cbor_write_end(w, e)) == 0) {
-		f.body = body->p;
-		f.len = body->len;
-		r = frame_send(fd, &f, e);
-	}
-	bytes_free(body);
-	return r;
-}
 
 static int
 broken(struct err *e, const char *what)
@@ -86,7 +71,7 @@ generator_wire_send_progress(int fd, const struct generator_progress *p,
 	cbor_write_uint(&w, p->restarts);
 	cbor_write_uint(&w, 11);
 	cbor_write_uint(&w, p->recheck_errors);
-	return send_body(fd, GENERATOR_WIRE_PROGRESS, &w, &body, e);
+	return frame_cbor_send(fd, GENERATOR_WIRE_PROGRESS, &w, &body, e);
 }
 
 static void
@@ -156,7 +141,7 @@ send_text(int fd, enum generator_wire_type type, const char *text, int code,
 		cbor_write_uint(&w, 2);
 		cbor_write_int(&w, code);
 	}
-	return send_body(fd, type, &w, &body, e);
+	return frame_cbor_send(fd, type, &w, &body, e);
 }
 
 static int
@@ -239,7 +224,7 @@ generator_wire_send_result(int fd, const struct manifest *m,
 	cbor_write_uint(&w, 2);
 	cbor_write_bytes(&w, epoch_key->p, epoch_key->len);
 	bytes_free(&map);
-	return send_body(fd, GENERATOR_WIRE_RESULT, &w, &body, e);
+	return frame_cbor_send(fd, GENERATOR_WIRE_RESULT, &w, &body, e);
 }
 
 int

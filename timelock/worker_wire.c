@@ -7,6 +7,7 @@
 #include "base/cbor_read.h"
 #include "base/cbor_write.h"
 #include "base/err.h"
+#include "base/frame_cbor.h"
 #include "timelock/worker_wire.h"
 
 static const struct frame_permit to_worker[] = {
@@ -22,23 +23,6 @@ static const struct frame_permit to_generator[] = {
 };
 const struct frame_role worker_wire_to_generator = { "generator",
 	to_generator, 4 };
-
-/* A body in memory that is wiped after it was sent. */
-static int
-send_body(int fd, uint32_t type, struct cbor_write *w, struct bytes *body,
-    struct err *e)
-{
-	struct frame f = { .type = type, .fd = -1 };
-	int r;
-
-	if ((r = cbor_write_end(w, e)) == 0) {
-		f.body = body->p;
-		f.len = body->len;
-		r = frame_send(fd, &f, e);
-	}
-	bytes_free(body);
-	return r;
-}
 
 /* ---- job: {1: kind, 2: segment, 3: from, 4: to, 5: state} ---- */
 
@@ -60,7 +44,7 @@ worker_wire_send_job(int fd, const struct worker_wire_job *j, struct err *e)
 	cbor_write_uint(&w, j->to);
 	cbor_write_uint(&w, 5);
 	cbor_write_bytes(&w, j->state, sizeof(j->state));
-	return send_body(fd, WORKER_WIRE_JOB, &w, &body, e);
+	return frame_cbor_send(fd, WORKER_WIRE_JOB, &w, &body, e);
 }
 
 int
@@ -122,7 +106,7 @@ worker_wire_send_report(int fd, const struct worker_wire_report *rp,
 		cbor_write_uint(&w, 3);
 		cbor_write_bytes(&w, rp->secret, sizeof(rp->secret));
 	}
-	return send_body(fd, (uint32_t)rp->type, &w, &body, e);
+	return frame_cbor_send(fd, (uint32_t)rp->type, &w, &body, e);
 }
 
 int
