@@ -14,15 +14,9 @@
 #include "base/cbor_write.h"
 #include "base/err.h"
 #include "tests/base/cbor_echo.h"
+#include "tests/fuzz/fuzz_check.h"
 
 int	LLVMFuzzerTestOneInput(const uint8_t *p, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* What a string's call hands out; *n is also a container's count. */
 struct got {
@@ -99,12 +93,12 @@ drunk(const uint8_t *p, size_t len)
 		got = (struct got){ p, text, 0 };
 		at = cbor_read_offset(&r);
 		one_call(&r, p[len - 1 - i] % 14, i, &got);
-		check(got.bytes >= p && got.text >= text);
-		check(got.n <= len - (size_t)(got.bytes - p));
-		check(got.n <= len - (size_t)(got.text - text));
-		check(cbor_read_offset(&r) >= at &&
+		fuzz_check(got.bytes >= p && got.text >= text);
+		fuzz_check(got.n <= len - (size_t)(got.bytes - p));
+		fuzz_check(got.n <= len - (size_t)(got.text - text));
+		fuzz_check(cbor_read_offset(&r) >= at &&
 		    cbor_read_offset(&r) <= len);
-		check(cbor_read_fault(&r) == CBOR_FAULT_NONE ||
+		fuzz_check(cbor_read_fault(&r) == CBOR_FAULT_NONE ||
 		    cbor_read_peek(&r) == CBOR_ITEM_END);
 	}
 }
@@ -123,20 +117,20 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 	cbor_read_begin(&whole, p, len);
 	(void)cbor_read_item(&whole, &at, &n, &e1);
 	r = cbor_read_end(&whole, &e1);
-	check((r == 0) == (cbor_read_fault(&whole) == CBOR_FAULT_NONE));
+	fuzz_check((r == 0) == (cbor_read_fault(&whole) == CBOR_FAULT_NONE));
 
 	cbor_read_begin(&parts, p, len);
 	cbor_write_begin(&w, &out);
 	if (cbor_echo(&parts, &w, &e2) == 0)
 		(void)cbor_read_end(&parts, &e2);
-	check(cbor_read_fault(&parts) == cbor_read_fault(&whole));
-	check(strcmp(e1.msg, e2.msg) == 0);
+	fuzz_check(cbor_read_fault(&parts) == cbor_read_fault(&whole));
+	fuzz_check(strcmp(e1.msg, e2.msg) == 0);
 	if (r == 0) {
-		check(at == p && n == len);
-		check(cbor_write_end(&w, &e2) == 0);
-		check(out.len == len && memcmp(out.p, p, len) == 0);
+		fuzz_check(at == p && n == len);
+		fuzz_check(cbor_write_end(&w, &e2) == 0);
+		fuzz_check(out.len == len && memcmp(out.p, p, len) == 0);
 	} else
-		check(e1.code == ERR_FORMAT && e1.msg[0] != '\0');
+		fuzz_check(e1.code == ERR_FORMAT && e1.msg[0] != '\0');
 	bytes_free(&out);
 	drunk(p, len);
 	return 0;

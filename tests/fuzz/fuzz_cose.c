@@ -13,18 +13,12 @@
 #include "base/err.h"
 #include "base/identity.h"
 #include "base/secret.h"
+#include "tests/fuzz/fuzz_check.h"
 
 #define PIN "fuzz.example+97b2f8a7+" \
 	"ARkSmc0LLzhXHeqlA5sX5hfM59k1Pp0FXVNTPjbjTt5l"
 
 int	LLVMFuzzerTestOneInput(const uint8_t *p, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void
 check_verify(const struct cose_sign1 *s)
@@ -35,13 +29,13 @@ check_verify(const struct cose_sign1 *s)
 	int r;
 
 	if (pin.name[0] == '\0') {
-		check(secret_init(NULL) == 0);
-		check(vkey_parse(&pin, PIN, strlen(PIN), NULL) == 0);
+		fuzz_check(secret_init(NULL) == 0);
+		fuzz_check(vkey_parse(&pin, PIN, strlen(PIN), NULL) == 0);
 	}
 	r = cose_sign1_verify(s, &pin, aad, &e);
-	check(r == 0 || r == ERR_AUTH);
+	fuzz_check(r == 0 || r == ERR_AUTH);
 	if (r == 0)
-		check(s->payload_len == 0 ||
+		fuzz_check(s->payload_len == 0 ||
 		    (s->payload_len == sizeof(text) - 1 &&
 		    memcmp(s->payload, text, sizeof(text) - 1) == 0));
 }
@@ -61,14 +55,14 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 		cbor_write_map(&w, 0);
 		cbor_write_bytes(&w, s.payload, s.payload_len);
 		cbor_write_bytes(&w, s.sig, IDENTITY_SIG_LEN);
-		check(cbor_write_end(&w, &e) == 0);
-		check(out.len == len && memcmp(out.p, p, len) == 0);
+		fuzz_check(cbor_write_end(&w, &e) == 0);
+		fuzz_check(out.len == len && memcmp(out.p, p, len) == 0);
 		check_verify(&s);
 	} else
-		check(e.code == ERR_FORMAT && e.msg[0] != '\0');
+		fuzz_check(e.code == ERR_FORMAT && e.msg[0] != '\0');
 	bytes_clear(&out);
-	check(cose_encrypt0_aad(&out, p, len / 3, p + len / 3, len - len / 3,
-	    &e) == 0);
+	fuzz_check(cose_encrypt0_aad(&out, p, len / 3, p + len / 3,
+	    len - len / 3, &e) == 0);
 	bytes_free(&out);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/fuzz_check.h"
 #include "tests/transport/exchange_rig.h"
 
 int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -33,13 +34,6 @@ struct play {
 	uint64_t		 highest[IDS];	/* to ask plausible things */
 };
 
-static void
-must(int ok)
-{
-	if (!ok)
-		abort();
-}
-
 /* The open session with this id, or NULL. */
 static struct rig_owner *
 owner_of(struct play *p, unsigned id)
@@ -60,9 +54,9 @@ check(const struct asked *a)
 
 	if (a->w->a.status != 200)
 		return;
-	must(a->w->a.l <= EXCHANGE_SLICE_MAX);
+	fuzz_check(a->w->a.l <= EXCHANGE_SLICE_MAX);
 	for (i = 0; i < a->w->a.l; i++)
-		must(a->w->body[i] == rig_down(a->key, a->w->a.o + i));
+		fuzz_check(a->w->body[i] == rig_down(a->key, a->w->a.o + i));
 }
 
 static void
@@ -173,7 +167,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	size_t i, steps = n / STEP;
 	const uint8_t *d;
 
-	must(p != NULL);
+	fuzz_check(p != NULL);
 	exchange_limits_init(&limits);
 	limits.sessions = 4;
 	limits.ended_ids = 16;

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/frame.h"
 #include "base/frame_wire.h"
+#include "tests/fuzz/fuzz_check.h"
 
 int	LLVMFuzzerTestOneInput(const uint8_t *p, size_t len);
 
@@ -52,26 +53,19 @@ struct seen {
 };
 
 static void
-check(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-static void
 note_frame(struct seen *s, const struct frame *f)
 {
 	struct frame_wire_out out;
 
-	check((f->type == 8) == (f->fd != -1));
+	fuzz_check((f->type == 8) == (f->fd != -1));
 	if (f->fd != -1)
 		close(f->fd);
-	check(frame_wire_out_begin(&out, f, NULL) == 0);
-	check(out.nhead + out.len <= s->in->len - s->off);
-	check(memcmp(out.head, s->in->p + s->off, out.nhead) == 0);
+	fuzz_check(frame_wire_out_begin(&out, f, NULL) == 0);
+	fuzz_check(out.nhead + out.len <= s->in->len - s->off);
+	fuzz_check(memcmp(out.head, s->in->p + s->off, out.nhead) == 0);
 	s->off += out.nhead;
 	if (out.len > 0)
-		check(memcmp(out.body, s->in->p + s->off, out.len) == 0);
+		fuzz_check(memcmp(out.body, s->in->p + s->off, out.len) == 0);
 	s->off += out.len;
 	s->nframes++;
 }
@@ -116,7 +110,7 @@ blocking(const struct input *in, struct seen *s)
 	struct frame f;
 	int fds[2];
 
-	check(frame_pair(fds, NULL) == 0);
+	fuzz_check(frame_pair(fds, NULL) == 0);
 	put(fds[1], in, 0, in->len);
 	shutdown(fds[1], SHUT_WR);
 	while ((s->end = frame_recv(fds[0], &role, &f, &buf, 0, NULL)) == 0)
@@ -132,7 +126,7 @@ on_frame(struct frame_peer *p, const struct frame *f, void *arg)
 	struct seen *s = arg;
 
 	(void)p;
-	check(s->end == 0);
+	fuzz_check(s->end == 0);
 	note_frame(s, f);
 }
 
@@ -142,7 +136,7 @@ on_end(struct frame_peer *p, const struct err *why, void *arg)
 	struct seen *s = arg;
 
 	(void)p;
-	check(s->end == 0);
+	fuzz_check(s->end == 0);
 	s->end = why->code;
 }
 
@@ -156,8 +150,9 @@ on_loop(const struct input *in, struct seen *s)
 	size_t at, n;
 	int i, fds[2];
 
-	check(frame_pair(fds, NULL) == 0);
-	check(frame_peer_new(&peer, base, fds[0], &role, &cbs, 0, NULL) == 0);
+	fuzz_check(frame_pair(fds, NULL) == 0);
+	fuzz_check(frame_peer_new(&peer, base, fds[0], &role, &cbs, 0,
+	    NULL) == 0);
 	for (at = 0; at < in->len && s->end == 0; at += n) {
 		n = in->len - at < in->step ? in->len - at : in->step;
 		put(fds[1], in, at, at + n);
@@ -197,14 +192,14 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 	in.fd_at = p[1] == NO_FD ? len : p[1];
 	if (base == NULL)
 		base = event_base_new();	/* for all runs */
-	check(base != NULL);
+	fuzz_check(base != NULL);
 	before = lowest_free_fd();
 	blocking(&in, &a);
 	on_loop(&in, &b);
-	check(a.end != 0 && a.end == b.end);
-	check(a.nframes == b.nframes && a.off == b.off);
+	fuzz_check(a.end != 0 && a.end == b.end);
+	fuzz_check(a.nframes == b.nframes && a.off == b.off);
 	if (a.end == ERR_EOF)
-		check(a.off == in.len);
-	check(lowest_free_fd() == before);
+		fuzz_check(a.off == in.len);
+	fuzz_check(lowest_free_fd() == before);
 	return 0;
 }

@@ -9,15 +9,9 @@
 #include <strings.h>
 
 #include "archive/keyring.h"
+#include "tests/fuzz/fuzz_check.h"
 
 int	LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
@@ -29,12 +23,12 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	if (keyring_parse_hex(key, text, n)) {
 		sodium_bin2hex(again, sizeof(again), key, sizeof(key));
-		check(len == 64 && strncasecmp(again, text, len) == 0);
+		fuzz_check(len == 64 && strncasecmp(again, text, len) == 0);
 	}
 	if (keyring_parse_base64url(key, text, n)) {
 		sodium_bin2base64(again, sizeof(again), key, sizeof(key),
 		    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-		check(len == 43 && memcmp(again, text, len) == 0);
+		fuzz_check(len == 43 && memcmp(again, text, len) == 0);
 	}
 	return 0;
 }

@@ -14,13 +14,10 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/secret.h"
+#include "tests/fuzz/fuzz_pin.h"
 #include "tests/fuzz/segment_mend.h"
 
 enum { INPUT_MAX = 1 << 20 };
-
-/* Of the key that signed the corpus; nobody has it any more. */
-static const char vkey_text[] = "fuzz.example/log+74f2c378+"
-	"AX5yu8hkssyhXakWsqL5Zcas2Jl2CHB2xxn1c1enYaEX";
 
 int	LLVMFuzzerTestOneInput(const uint8_t *p, size_t len);
 
@@ -73,7 +70,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 
 	if (pin.name[0] == '\0' &&
 	    (secret_init(NULL) != 0 ||
-		vkey_parse(&pin, vkey_text, strlen(vkey_text), NULL) != 0))
+		vkey_parse(&pin, FUZZ_PIN, strlen(FUZZ_PIN), NULL) != 0))
 		abort();
 	if (len < 1 || len > INPUT_MAX)
 		return 0;

@@ -17,23 +17,15 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/secret.h"
+#include "tests/fuzz/fuzz_check.h"
+#include "tests/fuzz/fuzz_pin.h"
 #include "tests/fuzz/segment_mend.h"
 
 enum { INPUT_MAX = 1 << 20, MAGIC_LEN = 8 };
 
-/* Of no relay; checkpoint, which it would verify, is never there. */
-static const char vkey_text[] = "fuzz.example/log+74f2c378+"
-	"AX5yu8hkssyhXakWsqL5Zcas2Jl2CHB2xxn1c1enYaEX";
 static char folder[512];
 
 int	LLVMFuzzerTestOneInput(const uint8_t *p, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void
 at_end(void)
@@ -52,13 +44,13 @@ make_archive(void)
 	struct layout *l = NULL;
 	struct vkey pin;
 
-	check(secret_init(NULL) == 0);
-	check(vkey_parse(&pin, vkey_text, strlen(vkey_text), NULL) == 0);
+	fuzz_check(secret_init(NULL) == 0);
+	fuzz_check(vkey_parse(&pin, FUZZ_PIN, strlen(FUZZ_PIN), NULL) == 0);
 	snprintf(folder, sizeof(folder), "%.400s/fuzz_skim.XXXXXX",
 	    tmp == NULL ? "/tmp" : tmp);
-	check(mkdtemp(folder) != NULL && atexit(at_end) == 0);
-	check(layout_create(folder, &pin, disk_system(), NULL) == 0);
-	check(layout_open(&l, folder, NULL) == 0);
+	fuzz_check(mkdtemp(folder) != NULL && atexit(at_end) == 0);
+	fuzz_check(layout_create(folder, &pin, disk_system(), NULL) == 0);
+	fuzz_check(layout_open(&l, folder, NULL) == 0);
 	return l;
 }
 
@@ -74,7 +66,7 @@ put_segment(const struct layout *l, const uint8_t *p, size_t n,
 		first = first << 8 | p[i];
 	segment_name(name, first);
 	fd = openat(l->seg, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	check(fd != -1 && write(fd, p, n) == (ssize_t)n);
+	fuzz_check(fd != -1 && write(fd, p, n) == (ssize_t)n);
 	close(fd);
 }
 
@@ -91,7 +83,7 @@ walk(struct skim *s, size_t len)
 	int r;
 
 	for (;; steps++) {
-		check(steps <= 2 * len + 4);
+		fuzz_check(steps <= 2 * len + 4);
 		if ((r = skim_next(s, &en, &e)) == ERR_FORMAT) {
 			if (skim_pass(s, &e) != 0)
 				break;
@@ -99,20 +91,20 @@ walk(struct skim *s, size_t len)
 		}
 		if (r != 0)
 			break;
-		check(en.frame.end <= len);
-		check(en.frame.payload_off + en.frame.payload_len ==
+		fuzz_check(en.frame.end <= len);
+		fuzz_check(en.frame.payload_off + en.frame.payload_len ==
 		    en.frame.end);
 		if (!segment_is_entry(en.frame.type))
 			continue;
-		check(en.frame.index + 1 > next);
+		fuzz_check(en.frame.index + 1 > next);
 		next = en.frame.index + 1;
 		bytes_clear(&payload);
 		if (en.frame.type == SEGMENT_RECORD) {
 			r = skim_load(s, &en, &payload, &e);
-			check(r == 0 || r == ERR_FORMAT || r == ERR_LIMIT);
+			fuzz_check(r == 0 || r == ERR_FORMAT || r == ERR_LIMIT);
 		}
 	}
-	check(e.code == ERR_EOF || e.code == ERR_NOENT ||
+	fuzz_check(e.code == ERR_EOF || e.code == ERR_NOENT ||
 	    e.code == ERR_FORMAT);
 	bytes_free(&payload);
 }
@@ -126,9 +118,10 @@ seek(struct skim *s, uint64_t index)
 	int r;
 
 	r = skim_seek(s, index, &e);
-	check(r == 0 || r == ERR_NOENT || r == ERR_FORMAT);
+	fuzz_check(r == 0 || r == ERR_NOENT || r == ERR_FORMAT);
 	if (r == 0)
-		check(skim_next(s, &en, &e) == 0 && en.frame.index == index);
+		fuzz_check(skim_next(s, &en, &e) == 0 &&
+		    en.frame.index == index);
 }
 
 int
@@ -146,7 +139,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 	if (len < 2 || len > INPUT_MAX)
 		return 0;
 	n = len - 1;
-	check((copy = malloc(n)) != NULL);
+	fuzz_check((copy = malloc(n)) != NULL);
 	memcpy(copy, p + 1, n);
 	if (n > MAGIC_LEN)
 		cut = memmem(copy + 1, n - 1, "AMBSEG01", MAGIC_LEN);
@@ -164,11 +157,11 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 		walk(s, len);
 	for (uint64_t i = 0; r == 0 && i < 4; i++)
 		seek(s, i);
-	check(r == 0 || r == ERR_FORMAT);
+	fuzz_check(r == 0 || r == ERR_FORMAT);
 	skim_free(&s);
-	check(unlinkat(l->seg, one, 0) == 0);
+	fuzz_check(unlinkat(l->seg, one, 0) == 0);
 	if (two[0] != '\0' && strcmp(one, two) != 0)
-		check(unlinkat(l->seg, two, 0) == 0);
+		fuzz_check(unlinkat(l->seg, two, 0) == 0);
 	free(copy);
 	return 0;
 }

@@ -13,17 +13,11 @@
 #include "archive/warc_exchange.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "tests/fuzz/fuzz_check.h"
 
 enum { CAP = 100000 };
 
 int	LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void
 walk(const struct capture_bytes *head)
@@ -35,15 +29,15 @@ walk(const struct capture_bytes *head)
 
 	head_view_begin(&v, head);
 	while (head_view_next(&v, &l)) {
-		check(l.line == begin + sum && l.line_len > 0);
+		fuzz_check(l.line == begin + sum && l.line_len > 0);
 		sum += l.line_len;
 		if (l.name == NULL)
 			continue;
-		check(l.name == l.line && l.name_len > 0);
-		check(l.value >= l.name + l.name_len &&
+		fuzz_check(l.name == l.line && l.name_len > 0);
+		fuzz_check(l.value >= l.name + l.name_len &&
 		    l.value + l.value_len <= end);
 	}
-	check(sum == head->n);
+	fuzz_check(sum == head->n);
 }
 
 static void
@@ -53,12 +47,13 @@ rewrite(const struct capture_bytes *head, size_t length)
 	struct capture_bytes now;
 	bool is_changed;
 
-	check(head_view_rewrite(&out, head, length, &is_changed, NULL) == 0);
+	fuzz_check(head_view_rewrite(&out, head, length, &is_changed,
+	    NULL) == 0);
 	now = capture_span(out.p, out.len);
-	check(head_view_count(&now, "transfer-encoding") == 0);
-	check(length == SIZE_MAX ||
+	fuzz_check(head_view_count(&now, "transfer-encoding") == 0);
+	fuzz_check(length == SIZE_MAX ||
 	    head_view_count(&now, "content-length") <= 1);
-	check(is_changed || (out.len == head->n &&
+	fuzz_check(is_changed || (out.len == head->n &&
 				(out.len == 0 ||
 				    memcmp(out.p, head->p, out.len) == 0)));
 	bytes_free(&out);
@@ -72,7 +67,7 @@ on_put(void *arg, const void *p, size_t n, struct err *e)
 	(void)p;
 	(void)e;
 	*sum += n;
-	check(*sum <= CAP);
+	fuzz_check(*sum <= CAP);
 	return 0;
 }
 
@@ -87,7 +82,7 @@ decode(const uint8_t *p, size_t n)
 	struct err e = ERR_INIT;
 	int r = body_decode(&head, &body, &o, &e);
 
-	check(r == 0 || (e.code == r && e.msg[0] != '\0'));
+	fuzz_check(r == 0 || (e.code == r && e.msg[0] != '\0'));
 }
 
 int
@@ -104,6 +99,6 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	rewrite(&head, SIZE_MAX);
 	decode(p, n);
 	if (n > 0 && warc_exchange_address(address, &peer))
-		check(strlen(address) < sizeof(address));
+		fuzz_check(strlen(address) < sizeof(address));
 	return 0;
 }

@@ -12,17 +12,11 @@
 
 #include "base/err.h"
 #include "client/amber_told.h"
+#include "tests/fuzz/fuzz_check.h"
 
 enum { FIELDS = 8 };
 
 int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void
-must(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void
 check_epoch(const struct amber_epoch *ep, const struct http_field *f)
@@ -33,7 +27,7 @@ check_epoch(const struct amber_epoch *ep, const struct http_field *f)
 	(void)snprintf(text, sizeof(text), "n=%llu, from=%lld, until=%lld, "
 	    "puzzle=%s", (unsigned long long)ep->number,
 	    (long long)ep->not_before, (long long)ep->not_after, hex);
-	must(strlen(text) == f->value_len &&
+	fuzz_check(strlen(text) == f->value_len &&
 	    memcmp(text, f->value, f->value_len) == 0);
 }
 
@@ -58,15 +52,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			break;
 	}
 	if (amber_told_take(&s, fields, &e) != 0) {
-		must(e.msg[0] != '\0' && s.nepochs == 0 && s.word[0] == '\0');
+		fuzz_check(e.msg[0] != '\0' && s.nepochs == 0 &&
+		    s.word[0] == '\0');
 		return 0;
 	}
-	must(s.nepochs == fields.n - 1 && s.nepochs <= AMBER_EPOCHS_MAX);
-	must(strlen(s.word) == v[0].value_len &&
+	fuzz_check(s.nepochs == fields.n - 1 && s.nepochs <= AMBER_EPOCHS_MAX);
+	fuzz_check(strlen(s.word) == v[0].value_len &&
 	    memcmp(s.word, v[0].value, v[0].value_len) == 0);
 	for (i = 0; i < s.nepochs; i++) {
 		check_epoch(&s.epochs[i], &v[i + 1]);
-		must(amber_told_find(&s, s.epochs[i].puzzle) != NULL);
+		fuzz_check(amber_told_find(&s, s.epochs[i].puzzle) != NULL);
 	}
 	return 0;
 }

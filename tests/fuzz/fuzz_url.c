@@ -8,17 +8,11 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "tests/fuzz/fuzz_check.h"
 #include "transport/http_head.h"
 #include "transport/url.h"
 
 int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void
-must(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -31,24 +25,24 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	(void)url_parse_authority(&u, (const char *)data, n, 0, &e);
 	if (url_parse(&u, (const char *)data, n, &e) != 0) {
-		must(e.msg[0] != '\0');
+		fuzz_check(e.msg[0] != '\0');
 		return 0;
 	}
-	must(bytes_printf(&again, &e, "https://%s", u.authority) == 0);
-	must(url_append_target(&u, "GET", &again, &e) == 0);
+	fuzz_check(bytes_printf(&again, &e, "https://%s", u.authority) == 0);
+	fuzz_check(url_append_target(&u, "GET", &again, &e) == 0);
 	if (again.len <= URL_TEXT_MAX)
-		must(url_parse(&v, (const char *)again.p, again.len, &e) == 0 &&
-		    v.kind == u.kind && v.port == u.port &&
+		fuzz_check(url_parse(&v, (const char *)again.p, again.len,
+		    &e) == 0 && v.kind == u.kind && v.port == u.port &&
 		    strcmp(v.host, u.host) == 0 &&
 		    strcmp(v.authority, u.authority) == 0 &&
 		    memcmp(v.addr, u.addr, sizeof(u.addr)) == 0);
 	/* it can be put into a head as it is */
 	host = strstr((const char *)u.authority, u.host);
-	must(host != NULL && u.port != 0);
-	must(http_head_request(&head, "GET", again.p + 8, again.len - 8, &e) ==
-	    0);
-	must(http_head_field(&head, "Host", u.authority, strlen(u.authority),
-		 &e) == 0);
+	fuzz_check(host != NULL && u.port != 0);
+	fuzz_check(http_head_request(&head, "GET", again.p + 8, again.len - 8,
+	    &e) == 0);
+	fuzz_check(http_head_field(&head, "Host", u.authority,
+	    strlen(u.authority), &e) == 0);
 	bytes_free(&again);
 	bytes_free(&head);
 	return 0;

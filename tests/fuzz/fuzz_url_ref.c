@@ -10,17 +10,11 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "tests/fuzz/fuzz_check.h"
 #include "transport/url.h"
 #include "transport/url_ref.h"
 
 int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void
-must(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static bool
 resolve(struct bytes *out, const char *base, const char *ref)
@@ -28,12 +22,12 @@ resolve(struct bytes *out, const char *base, const char *ref)
 	struct err e = ERR_INIT;
 
 	if (url_ref_resolve(out, base, ref, &e) != 0) {
-		must(e.code == ERR_FORMAT && e.msg[0] != '\0' &&
+		fuzz_check(e.code == ERR_FORMAT && e.msg[0] != '\0' &&
 		    out->len == 0);
 		return false;
 	}
-	must(out->len <= strlen(base) + strlen(ref) + 4);
-	must(bytes_terminate(out, NULL) == 0);
+	fuzz_check(out->len <= strlen(base) + strlen(ref) + 4);
+	fuzz_check(bytes_terminate(out, NULL) == 0);
 	return true;
 }
 
@@ -42,7 +36,7 @@ same(const char *base, const char *ref, const char *want)
 {
 	struct bytes out = BYTES_INIT(1 << 20);
 
-	must(resolve(&out, base, ref) &&
+	fuzz_check(resolve(&out, base, ref) &&
 	    strcmp((const char *)out.p, want) == 0);
 	bytes_free(&out);
 }
@@ -64,8 +58,8 @@ check_path(const struct url *u)
 		for (slash = ++at; slash < end && *slash != '/' &&
 		    *slash != '?'; slash++)
 			;
-		must(slash - at != 1 || at[0] != '.');
-		must(slash - at != 2 || at[0] != '.' || at[1] != '.');
+		fuzz_check(slash - at != 1 || at[0] != '.');
+		fuzz_check(slash - at != 2 || at[0] != '.' || at[1] != '.');
 	}
 }
 
@@ -83,9 +77,9 @@ check_url(const char *base, const char *ref, const struct bytes *got)
 		check_path(&to);
 	if (ref[colon] == ':' || strncmp(ref, "//", 2) == 0)
 		return;
-	must(strlen(base) > 8 &&
+	fuzz_check(strlen(base) > 8 &&
 	    url_parse(&from, base, 8 + strcspn(base + 8, "/?#"), NULL) == 0);
-	must(strcmp(from.authority, to.authority) == 0);
+	fuzz_check(strcmp(from.authority, to.authority) == 0);
 }
 
 int

@@ -15,17 +15,11 @@
 #include "base/err.h"
 #include "base/identity.h"
 #include "base/secret.h"
+#include "tests/fuzz/fuzz_check.h"
 
 enum { RAW_LEN = 1 + VKEY_PUB_LEN };
 
 int	LLVMFuzzerTestOneInput(const uint8_t *p, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* True when it parses. */
 static bool
@@ -37,17 +31,17 @@ try_text(const char *text, size_t n)
 	size_t i, len;
 
 	if (vkey_parse(&v, text, n, &e) != 0) {
-		check(e.code == ERR_FORMAT && e.msg[0] != '\0');
+		fuzz_check(e.code == ERR_FORMAT && e.msg[0] != '\0');
 		return false;
 	}
 	vkey_print(&v, again);
 	len = strlen(again);
-	check(vkey_parse(&back, again, len, &e) == 0);
-	check(vkey_is_equal(&v, &back));
+	fuzz_check(vkey_parse(&back, again, len, &e) == 0);
+	fuzz_check(vkey_is_equal(&v, &back));
 	/* The same text, but for the key id's case and a final newline. */
-	check(n == len || (n == len + 1 && text[len] == '\n'));
+	fuzz_check(n == len || (n == len + 1 && text[len] == '\n'));
 	for (i = 0; i < len; i++)
-		check(text[i] == again[i] ||
+		fuzz_check(text[i] == again[i] ||
 		    tolower((unsigned char)text[i]) == again[i]);
 	return true;
 }
@@ -78,10 +72,10 @@ try_parts(const uint8_t *p, size_t len)
 	    sodium_base64_VARIANT_ORIGINAL);
 	snprintf(text, sizeof(text), "%.*s+%s+%s", (int)n, name, hex, b64);
 	if (identity_is_origin(name, n)) {
-		check(try_text(text, strlen(text)));
+		fuzz_check(try_text(text, strlen(text)));
 		text[n] = '\0';
-		check(vkey_make(&v, text, p, NULL) == 0);
-		check(memcmp(v.id, hash, sizeof(v.id)) == 0);
+		fuzz_check(vkey_make(&v, text, p, NULL) == 0);
+		fuzz_check(memcmp(v.id, hash, sizeof(v.id)) == 0);
 	} else
 		(void)try_text(text, strlen(text));
 }
@@ -95,24 +89,25 @@ try_identity(const uint8_t *p, size_t len)
 	char path[64];
 	int fd, r;
 
-	check((fd = memfd_create("identity", MFD_CLOEXEC)) != -1);
-	check(fchmod(fd, 0600) == 0);
-	check(write(fd, p, len) == (ssize_t)len);
+	fuzz_check((fd = memfd_create("identity", MFD_CLOEXEC)) != -1);
+	fuzz_check(fchmod(fd, 0600) == 0);
+	fuzz_check(write(fd, p, len) == (ssize_t)len);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = identity_load(path, &id, &e);
 	close(fd);
 	if (r == 0)
-		check(identity_is_origin(identity_vkey(id)->name,
+		fuzz_check(identity_is_origin(identity_vkey(id)->name,
 		    strlen(identity_vkey(id)->name)));
 	else
-		check(e.code == ERR_FORMAT && e.msg[0] != '\0' && id == NULL);
+		fuzz_check(e.code == ERR_FORMAT && e.msg[0] != '\0' &&
+		    id == NULL);
 	identity_free(&id);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 {
-	check(secret_init(NULL) == 0);
+	fuzz_check(secret_init(NULL) == 0);
 	(void)try_text((const char *)p, len);
 	try_parts(p, len);
 	if (len > 12 && memcmp(p, "PRIVATE+KEY+", 12) == 0)
