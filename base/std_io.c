@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,10 +37,13 @@ std_io_begin(struct err *e)
 int
 std_io_end(const char *prog, int code, int failed)
 {
-	errno = EIO;	/* an earlier write failed, and fflush does not */
-	if ((fflush(stdout) == 0 && !ferror(stdout)) || code != 0)
+	const bool is_flushed = fflush(stdout) == 0;
+	const int why = errno;
+
+	if ((is_flushed && !ferror(stdout)) || code != 0)
 		return code;
-	(void)fprintf(stderr, "%s: stdout: write: %s\n", prog,
-	    strerror(errno));
+	/* Of a write that failed earlier the reason is not known any more. */
+	(void)fprintf(stderr, "%s: standard output could not be written%s%s\n",
+	    prog, is_flushed ? "" : ": ", is_flushed ? "" : strerror(why));
 	return failed;
 }

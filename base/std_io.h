@@ -15,7 +15,7 @@ struct err;
  * the other way round, so that their use is still an error (EBADF). */
 int	std_io_begin(struct err *e);
 /* Flushes stdout.  If anything of it was lost, a code of 0 (success) becomes
- * failed, and prog says so, and why. */
+ * failed, and prog says so, and why if that is known. */
 int	std_io_end(const char *prog, int code, int failed);
 
 #endif
