@@ -295,6 +295,84 @@ test_sizes(void **state)
 	}
 }
 
+/* Without any key: what is no puzzle id, salt, commitment or ciphertext has
+ * one form only, to the last bit. */
+static void
+test_shape(void **state)
+{
+	const struct {
+		size_t from, to;
+	} free_bytes[] = { { 10, 42 }, { 63, 95 }, { 102, 134 } };
+	struct seal_layout l;
+	struct seal_head h;
+	uint8_t rs[32], *p;
+
+	(void)state;
+	p = make(100, &l, rs);
+	assert_int_equal(l.plain_off, 138);
+	for (size_t bit = 0; bit < l.plain_off * 8; bit++) {
+		int want = ERR_FORMAT;
+
+		for (size_t i = 0; i < TEST_COUNT(free_bytes); i++)
+			if (bit / 8 >= free_bytes[i].from &&
+			    bit / 8 < free_bytes[i].to)
+				want = 0;
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		if (seal_parse(&h, p, l.payload_len, l.payload_len, NULL) !=
+		    want)
+			fail_msg("byte %zu, bit %zu", bit / 8, bit % 8);
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	free(p);
+}
+
+/* A length in more bytes than it needs is another encoding. */
+static void
+test_shortest(void **state)
+{
+	const size_t cipher = 1024 + SEAL_TAG_LEN;
+	const uint8_t wide[] = { 0x5a, 0, 0, (uint8_t)(cipher >> 8),
+		(uint8_t)cipher };
+	struct seal_layout l;
+	struct err e = ERR_INIT;
+	struct seal_head h;
+	uint8_t rs[32], *p;
+
+	(void)state;
+	p = make(100, &l, rs);
+	assert_int_equal(seal_parse(&h, p, 140, l.payload_len, NULL), 0);
+	memcpy(p + 135, wide, sizeof(wide));
+	assert_int_equal(seal_parse(&h, p, 140, l.payload_len + 2, &e),
+	    ERR_FORMAT);
+	test_err_is(&e, ERR_FORMAT, "byte string of its size");
+	free(p);
+}
+
+/* Zeros to the end, but more of them than the capture's length asks for. */
+static void
+test_too_much_padding(void **state)
+{
+	struct err e = ERR_INIT;
+	const uint8_t *capture;
+	struct seal_layout l;
+	uint8_t rs[32], *p;
+	size_t n;
+
+	(void)state;
+	p = make(5000, &l, rs);
+	assert_int_equal(seal_open(p, l.payload_len, epoch_key, ORIGIN,
+			     &capture, &n, NULL),
+	    0);
+	memset(p + l.plain_off, 0, l.plain_len);
+	p[l.plain_off + 7] = 100;
+	reseal(p, &l, rs);
+	assert_int_equal(seal_open(p, l.payload_len, epoch_key, ORIGIN,
+			     &capture, &n, &e),
+	    ERR_FORMAT);
+	test_err_is(&e, ERR_FORMAT, "inner length");
+	free(p);
+}
+
 static void
 test_leaf(void **state)
 {
@@ -334,6 +412,9 @@ main(void)
 		cmocka_unit_test(test_wrong_keys),
 		cmocka_unit_test(test_cheats),
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_shortest),
+		cmocka_unit_test(test_too_much_padding),
 		cmocka_unit_test(test_leaf),
 	};
 

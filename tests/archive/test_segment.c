@@ -151,6 +151,61 @@ test_trailer(void **state)
 	bytes_free(&b);
 }
 
+/* The leaf covers what a pruned record says, but not how: so there is one way
+ * only. */
+static void
+test_pruned(void **state)
+{
+	struct bytes b = BYTES_INIT(SEGMENT_PRUNED_MAX);
+	uint8_t digest[32] = { 1, 2, 3 }, again[32];
+	struct commit_entry en;
+	struct seal_head h;
+
+	(void)state;
+	sample_entry(&en, &ep1, identity_vkey(id)->name, 0, 10);
+	assert_int_equal(segment_put_pruned(&b, en.leaf_data + 4, digest,
+			     SEAL_PLAIN_MIN + SEAL_TAG_LEN, NULL),
+	    0);
+	assert_int_equal(segment_get_pruned(&h, again, b.p, b.len, NULL), 0);
+	assert_memory_equal(again, digest, sizeof(digest));
+	assert_memory_equal(h.puzzle, ep1.epoch.puzzle, sizeof(h.puzzle));
+	assert_int_equal(h.cipher_len, SEAL_PLAIN_MIN + SEAL_TAG_LEN);
+	for (size_t cut = 0; cut < b.len; cut++)
+		assert_int_equal(segment_get_pruned(&h, again, b.p, cut, NULL),
+		    ERR_FORMAT);
+	assert_int_equal(bytes_append_byte(&b, 0, NULL), 0);
+	assert_int_equal(segment_get_pruned(&h, again, b.p, b.len, NULL),
+	    ERR_FORMAT);
+	/* Shorter than any ciphertext. */
+	bytes_clear(&b);
+	assert_int_equal(segment_put_pruned(&b, en.leaf_data + 4, digest,
+			     SEAL_PLAIN_MIN + SEAL_TAG_LEN - 1, NULL),
+	    0);
+	assert_int_equal(segment_get_pruned(&h, again, b.p, b.len, NULL),
+	    ERR_FORMAT);
+	commit_entry_free(&en);
+	bytes_free(&b);
+}
+
+/* The numbers that docs/FORMAT.md promises. */
+static void
+test_limits(void **state)
+{
+	(void)state;
+	assert_int_equal(SEGMENT_ENTRIES, 65536);
+	assert_int_equal(SEGMENT_BYTES, 1 << 30);
+	assert_int_equal(segment_payload_max(SEGMENT_RECORD), 64 << 20);
+	assert_int_equal(segment_payload_max(SEGMENT_MANIFEST), 2 << 20);
+	assert_int_equal(segment_payload_max(SEGMENT_CHECKPOINT), 4 << 10);
+	assert_int_equal(segment_payload_max(SEGMENT_TRAILER), 4 << 10);
+	assert_int_equal(segment_payload_max(SEGMENT_PRUNED), 256);
+	assert_int_equal(segment_payload_max(0), 0);
+	assert_int_equal(segment_payload_max(6), 0);
+	assert_int_equal(COMMIT_BATCH_RECORDS, 256);
+	assert_int_equal(COMMIT_BATCH_BYTES, 32 << 20);
+	assert_int_equal(COMMIT_IDLE_MS, 50);
+}
+
 /* ---- segments by hand ---- */
 
 /* A segment that is being written wrongly. */
@@ -362,6 +417,21 @@ wrong_tree(struct hand *h)
 	h->tree = keep;
 }
 
+/* Of one entry and of two whose subtree is that very hash: the same count of
+ * hashes, the same root.  Only the size tells them apart. */
+static void
+wrong_size(struct hand *h)
+{
+	struct merkle keep = h->tree;
+
+	hand_note(h, id, h->tree.size, 0);
+	assert_int_equal(h->tree.size, 1);
+	h->tree.node[1] = h->tree.node[0];
+	h->tree.size = 2;
+	hand_trailer(h, h->entries);
+	h->tree = keep;
+}
+
 static void
 behind_trailer(struct hand *h)
 {
@@ -429,6 +499,7 @@ static const struct {
 	    "follows no checkpoint" },
 	{ "trailer's count", wrong_count, ERR_FORMAT, 2, "another count" },
 	{ "trailer's tree", wrong_tree, ERR_FORMAT, 2, "another count" },
+	{ "trailer's size", wrong_size, ERR_FORMAT, 2, "a trailer of size 2" },
 	{ "frame behind the trailer", behind_trailer, ERR_FORMAT, 3,
 	    "behind the trailer" },
 	{ "skipped index", skipped_index, ERR_FORMAT, 1, "entry 2 where 1" },
@@ -529,6 +600,60 @@ test_segments(void **state)
 	hand_record(&h, &ep2);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_FORMAT);
 	assert_int_equal(n, 2);
+}
+
+/* The end of a segment, found from behind; ERR_NOENT: not closed so. */
+static int
+hand_closing(struct hand *h, uint64_t *size)
+{
+	struct bytes note = BYTES_INIT(SEGMENT_NOTE_MAX);
+	struct segment_trailer t = { 0 };
+	struct segment_read *r = NULL;
+	uint64_t off;
+	int fd = hand_fd(h), rc;
+
+	assert_int_equal(segment_read_new(&r, fd, NULL), 0);
+	rc = segment_read_closing(r, &t, &note, &off, NULL);
+	*size = t.tree.size;
+	segment_read_free(&r);
+	close(fd);
+	bytes_free(&note);
+	bytes_free(&h->b);
+	return rc;
+}
+
+/* A trailer counts when a checkpoint frame of its size comes right before. */
+static void
+test_closing(void **state)
+{
+	struct bytes note = BYTES_INIT(SEGMENT_NOTE_MAX);
+	struct merkle_hash root;
+	struct hand h;
+	uint64_t size;
+
+	(void)state;
+	for (int act = 0; act < 5; act++) {
+		hand_begin(&h, 0, 1, identity_vkey(id)->name);
+		hand_manifest(&h, &ep1);
+		merkle_root(&h.tree, &root);
+		bytes_clear(&note);
+		assert_int_equal(checkpoint_sign(&note, id, 1, &root, NULL),
+		    0);
+		if (act != 1)
+			assert_int_equal(segment_write_note(&h.b, 0,
+					     act == 2 ? 2 : 1, &note, NULL),
+			    0);
+		if (act == 3)
+			zeros(&h);
+		hand_trailer(&h, 1);
+		if (act == 4)
+			zeros(&h);
+		assert_int_equal(hand_closing(&h, &size),
+		    act == 0 ? 0 : ERR_NOENT);
+		if (act == 0)
+			assert_int_equal(size, 1);
+	}
+	bytes_free(&note);
 }
 
 /* A file that grows under the reader, byte by byte: every frame comes once,
@@ -658,8 +783,11 @@ main(void)
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_head),
 		cmocka_unit_test(test_trailer),
+		cmocka_unit_test(test_pruned),
+		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_closing),
 		cmocka_unit_test(test_growing),
 		cmocka_unit_test(test_large),
 	};
