@@ -36,6 +36,8 @@ enum failing {
 	FAIL_FOLDER_SYNC,
 	FAIL_RENAME,
 	FAIL_OPEN,
+	FAIL_COPY,		/* opening the copy of a manifest */
+	INTERRUPT_SYNC,		/* EINTR once, then it would work */
 	BITE,			/* 7 bytes a write, EINTR in between */
 };
 
@@ -45,6 +47,10 @@ static struct bad_disk {
 	int		error;
 	size_t		changes;	/* calls that reached the disk */
 	size_t		calls;
+	size_t		spared;		/* writes that come before */
+	bool		interrupts_cut;	/* EINTR, once */
+	ino_t		folder;		/* watched: */
+	size_t		folder_syncs;
 } bad;
 
 static int
@@ -58,7 +64,8 @@ static int
 bad_openat(void *arg, int dir, const char *name, int flags, mode_t mode)
 {
 	(void)arg;
-	if (bad.fails == FAIL_OPEN)
+	if (bad.fails == FAIL_OPEN ||
+	    (bad.fails == FAIL_COPY && strstr(name, ".cose") != NULL))
 		return failed();
 	bad.changes++;
 	return openat(dir, name, flags, mode);
@@ -74,6 +81,10 @@ bad_pwritev(void *arg, int fd, const struct iovec *iov, int n, off_t off)
 	if (bad.fails != FAIL_WRITE && bad.fails != FAIL_CUT &&
 	    bad.fails != BITE)
 		return pwritev(fd, iov, n, off);
+	if (bad.spared > 0) {
+		bad.spared--;
+		return pwritev(fd, iov, n, off);
+	}
 	bad.calls++;
 	if (bad.fails == BITE ? bad.calls % 2 == 1 : bad.calls > 1) {
 		errno = bad.fails == BITE ? EINTR : bad.error;
@@ -88,6 +99,10 @@ bad_fdatasync(void *arg, int fd)
 {
 	(void)arg;
 	(void)fd;
+	if (bad.fails == INTERRUPT_SYNC && bad.calls++ == 0) {
+		errno = EINTR;
+		return -1;
+	}
 	return bad.fails == FAIL_DATASYNC ? failed() : 0;
 }
 
@@ -98,6 +113,7 @@ bad_fsync(void *arg, int fd)
 
 	(void)arg;
 	assert_int_equal(fstat(fd, &st), 0);
+	bad.folder_syncs += st.st_ino == bad.folder;
 	if (bad.fails == FAIL_FILE_SYNC && S_ISREG(st.st_mode))
 		return failed();
 	if (bad.fails == FAIL_FOLDER_SYNC && S_ISDIR(st.st_mode))
@@ -109,6 +125,11 @@ static int
 bad_ftruncate(void *arg, int fd, off_t len)
 {
 	(void)arg;
+	if (bad.interrupts_cut) {
+		bad.interrupts_cut = false;
+		errno = EINTR;
+		return -1;
+	}
 	bad.changes++;
 	return bad.fails == FAIL_CUT ? failed() : ftruncate(fd, len);
 }
@@ -143,6 +164,8 @@ bad_begin(enum failing fails, int error)
 	bad.error = error;
 	bad.calls = 0;
 	bad.changes = 0;
+	bad.spared = 0;
+	bad.interrupts_cut = false;
 }
 
 struct world {
@@ -208,6 +231,7 @@ test_soft(void **state)
 		struct err e = ERR_INIT;
 
 		bad_begin(rows[i].fails, rows[i].error);
+		bad.interrupts_cut = i == 2;
 		assert_int_equal(life_batch(&w->f, &ep, 2, 300, &e), ERR_SYS);
 		assert_int_equal(e.sys, rows[i].error);
 		assert_int_equal(w->f.fatals, 0);
@@ -248,6 +272,13 @@ test_soft_rotation(void **state)
 	bad_begin(FAIL_RENAME, EIO);
 	assert_int_equal(commit_manifest(w->f.c, &ep2.epoch, &en, &e),
 	    ERR_SYS);
+	check(w, 4);
+	/* All but the manifest itself (the closing is written by now). */
+	bad_begin(FAIL_WRITE, ENOSPC);
+	bad.spared = 1;
+	assert_int_equal(commit_manifest(w->f.c, &ep2.epoch, &en, &e),
+	    ERR_SYS);
+	assert_int_equal(bad.spared, 0);
 	check(w, 4);
 	/* The old epoch goes on, in a segment of its own. */
 	bad_begin(FAIL_NOTHING, 0);
@@ -301,6 +332,86 @@ static void
 test_fatal_sync(void **state)
 {
 	fatal(*state, FAIL_DATASYNC, 1, "fdatasync");
+}
+
+/* Interrupted: nobody knows what was lost, and a second call may not tell. */
+static void
+test_fatal_interrupt(void **state)
+{
+	fatal(*state, INTERRUPT_SYNC, 1, "fdatasync");
+}
+
+static void
+test_fatal_copy(void **state)
+{
+	fatal(*state, FAIL_COPY, 0, "a manifest's file");
+}
+
+/* The copy of a manifest: durable, folder and all; no room for it is no
+ * reason to stop, since the next opening writes it. */
+static void
+test_epoch_copy(void **state)
+{
+	const int errors[] = { ENOSPC, EDQUOT };
+	struct world *w = *state;
+	struct stat st;
+	char *p;
+
+	p = test_path(w->path, "epoch");
+	assert_int_equal(stat(p, &st), 0);
+	free(p);
+	p = test_path(w->path, "epoch/2.cose");
+	bad.folder = st.st_ino;
+	life_manifest(&w->f, &ep2);
+	assert_int_equal(bad.folder_syncs, 1);
+	test_file_is(p, ep2.cose.p, ep2.cose.len);
+	for (size_t i = 0; i < TEST_COUNT(errors); i++) {
+		teardown(state);
+		setup(state);
+		w = *state;
+		free(p);
+		p = test_path(w->path, "epoch/2.cose");
+		bad_begin(FAIL_COPY, errors[i]);
+		life_manifest(&w->f, &ep2);
+		assert_int_equal(w->f.fatals, 0);
+		assert_int_equal(access(p, F_OK), -1);
+		bad_begin(FAIL_NOTHING, 0);
+		life_records(&w->f, &ep2, 1, 10);
+		life_end(&w->f, true);
+		life_begin(&w->f, w->path);
+		test_file_is(p, ep2.cose.p, ep2.cose.len);
+	}
+	free(p);
+}
+
+/* `checkpoint` may lag behind while batches follow each other; not at rest. */
+static void
+test_checkpoint_copy(void **state)
+{
+	struct world *w = *state;
+	char *p = test_path(w->path, "checkpoint");
+	uint8_t *before;
+	size_t n;
+
+	life_end(&w->f, true);
+	w->f.o.checkpoint_ms = 3600 * 1000;
+	life_begin(&w->f, w->path);
+	life_records(&w->f, &ep, 1, 10);	/* the first sets the time */
+	before = test_file_read(p, &n);
+	life_records(&w->f, &ep, 1, 10);
+	test_file_is(p, before, n);
+	assert_true(commit_has_pending(w->f.c));
+	assert_int_equal(commit_idle(w->f.c, NULL), 0);
+	assert_false(commit_has_pending(w->f.c));
+	test_file_is(p, commit_note(w->f.c)->p, commit_note(w->f.c)->len);
+	free(before);
+	life_records(&w->f, &ep, 1, 10);
+	life_end(&w->f, true);
+	before = test_file_read(p, &n);
+	assert_non_null(memmem(before, n, "\n7\n", 3));
+	free(before);
+	free(p);
+	check(w, 7);
 }
 
 static void
@@ -465,6 +576,19 @@ test_bytes_limit(void **state)
 	assert_int_equal(stat(last, &st), 0);
 	assert_in_range(st.st_size, 85000, 100000);
 	check(w, 61);
+	/* Wherever the limit falls: the closing has its place below it. */
+	for (uint64_t limit = 40000; limit < 44000; limit += 150) {
+		test_folder_remove(w->path);
+		w->f.o.segment_bytes = limit;
+		life_begin(&w->f, w->path);
+		life_manifest(&w->f, &ep);
+		for (int i = 0; i < 14; i++)
+			life_records(&w->f, &ep, 1, 3000);
+		life_end(&w->f, true);
+		assert_int_equal(stat(last, &st), 0);
+		assert_in_range(st.st_size, 25000, limit);
+		assert_true(test_folder_count(seg) > 1);
+	}
 	free(last);
 	free(seg);
 }
@@ -540,6 +664,10 @@ main(void)
 		TEST(test_soft),
 		TEST(test_soft_rotation),
 		TEST(test_fatal_sync),
+		TEST(test_fatal_interrupt),
+		TEST(test_fatal_copy),
+		TEST(test_epoch_copy),
+		TEST(test_checkpoint_copy),
 		TEST(test_fatal_cut),
 		TEST(test_fatal_segment),
 		TEST(test_fatal_folder),
