@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -269,6 +270,75 @@ test_close_delivers(void **state)
 	check_slots(w, 0, 50);
 }
 
+/* An epoch is not to be used before its manifest's completion, nor after it
+ * was forgotten, however much is still on its way; and its key goes. */
+static void
+test_key_times(void **state)
+{
+	struct slot s = { .calls = 0 };
+	struct world *w = *state;
+	const int n = 250;
+
+	world_open(w);
+	publish(w, &epochs[0], &s, 0);
+	assert_int_equal(append(w, 1, &slots[0], 10), ERR_PHASE);
+	usleep(50000);		/* durable by now, and not told yet */
+	assert_int_equal(append(w, 1, &slots[0], 10), ERR_PHASE);
+	run_until(w, 1);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(append(w, 1, &slots[i], 2000), 0);
+	archive_forget(w->a, 1);
+	assert_int_equal(append(w, 1, &slots[n], 10), ERR_PHASE);
+	run_until(w, 1 + n);
+	assert_null(w->a->keys);
+	assert_int_equal(append(w, 1, &slots[n], 10), ERR_PHASE);
+	world_close(w);
+	check_slots(w, 0, (size_t)n);
+}
+
+/* ---- closing and appending ---- */
+
+static struct {
+	struct world	*w;
+	int		 refused;
+} late;
+
+static void
+on_done_again(const struct archive_done *d, void *arg)
+{
+	const struct archive_cb cb = { on_done, arg };
+	struct slot *s = arg;
+
+	on_done(d, arg);
+	late.refused += archive_append(late.w->a, 1, &s->c, &cb, NULL) ==
+	    ERR_PHASE;
+}
+
+/* Who appends from a callback that closing calls is told so: nothing would
+ * ever complete it. */
+static void
+test_append_at_close(void **state)
+{
+	struct world *w = *state;
+
+	late.w = w;
+	late.refused = 0;
+	world_open(w);
+	publish_now(w, &epochs[0]);
+	for (int i = 0; i < 20; i++) {
+		const struct archive_cb cb = { on_done_again, &slots[i] };
+
+		sample_capture_body(&slots[i].c, (uint64_t)i, slots[i].body,
+		    1000, slots[i].url);
+		assert_int_equal(archive_append(w->a, 1, &slots[i].c, &cb,
+				     NULL),
+		    0);
+	}
+	world_close(w);
+	assert_int_equal(late.refused, 20);
+	check_slots(w, 0, 20);
+}
+
 /* Idle for a while: the checkpoint is on the disk without a clean stop. */
 static void
 test_idle(void **state)
@@ -450,6 +520,42 @@ test_second_writer(void **state)
 	assert_int_equal(archive_open_writer(&b, &o, NULL, &e), 0);
 	assert_int_equal(archive_close(&b, NULL), 0);
 	signer_free(&s);
+}
+
+static int lock_opens;
+
+/* LOCK vanishes between its opening and its locking. */
+static int
+slippery_openat(void *arg, int dir, const char *name, int flags, mode_t mode)
+{
+	int fd = disk_system()->openat(arg, dir, name, flags, mode);
+
+	if (fd != -1 && strcmp(name, "LOCK") == 0 && ++lock_opens < 3)
+		(void)unlinkat(dir, name, 0);
+	return fd;
+}
+
+/* What is locked in the end is the file of that name. */
+static void
+test_lock_replaced(void **state)
+{
+	struct world *w = *state;
+	struct disk d = *disk_system();
+	char *p;
+	int fd;
+
+	lock_opens = 0;
+	d.openat = slippery_openat;
+	w->o.commit.recovery.disk = &d;
+	world_open(w);
+	assert_int_equal(lock_opens, 3);
+	p = test_path(w->path, "LOCK");
+	assert_true((fd = open(p, O_RDWR)) != -1);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	close(fd);
+	free(p);
+	world_close(w);
 }
 
 static void
@@ -758,12 +864,15 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_round_trip),
 		TEST(test_close_delivers),
+		TEST(test_key_times),
+		TEST(test_append_at_close),
 		TEST(test_idle),
 		TEST(test_epochs),
 		TEST(test_wrong_publications),
 		TEST(test_bounds),
 		TEST(test_bad_capture),
 		TEST(test_second_writer),
+		TEST(test_lock_replaced),
 		TEST(test_places),
 		TEST(test_full_disk),
 		TEST(test_batch_cap),

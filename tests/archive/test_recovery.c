@@ -433,6 +433,13 @@ test_older_copy(void **state)
 	test_err_is(&e, ERR_CORRUPT, "3 good entries, but 6 were signed");
 	put_back(w, &old_seg, old_seg.n, &new_cp);
 	assert_int_equal(reopen(w, &size, &e), ERR_CORRUPT);
+	/* The largest counts, whatever the others say. */
+	put_back(w, &old_seg, old_seg.n, &new_cp);
+	life_init(&f, id);
+	f.o.recovery.against = (char *)old_cp.p;
+	f.o.recovery.against_len = old_cp.n;
+	assert_int_equal(life_open(&f, w->path, &e), ERR_CORRUPT);
+	test_err_is(&e, ERR_CORRUPT, "3 good entries, but 6 were signed");
 	put_back(w, &old_seg, old_seg.n, &none);
 	life_init(&f, id);
 	f.o.recovery.against = (char *)note.p;
@@ -565,6 +572,40 @@ test_quarantine(void **state)
 	free(torn.p);
 	free(seg.p);
 	free(old_cp.p);
+}
+
+/* What was never finished goes, wherever it lies; what is finished stays. */
+static void
+test_tmp_files(void **state)
+{
+	static const char *const folders[] = { ".", "seg", "epoch",
+		"quarantine" };
+	struct world *w = *state;
+	struct life f;
+	char *p;
+
+	make(w, 1, true, true);
+	p = test_path(w->path, "quarantine/old.torn");
+	test_file_write(p, "x", 1);
+	free(p);
+	for (size_t i = 0; i < TEST_COUNT(folders); i++) {
+		p = test_path(w->path, "%s/00000000000000000042.amb.tmp",
+		    folders[i]);
+		test_file_write(p, "half", 4);
+		free(p);
+	}
+	life_init(&f, id);
+	life_begin(&f, w->path);
+	for (size_t i = 0; i < TEST_COUNT(folders); i++) {
+		p = test_path(w->path, "%s/00000000000000000042.amb.tmp",
+		    folders[i]);
+		assert_int_equal(access(p, F_OK), -1);
+		free(p);
+	}
+	p = test_path(w->path, "quarantine/old.torn");
+	test_file_is(p, "x", 1);
+	free(p);
+	life_end(&f, true);
 }
 
 static int
@@ -819,6 +860,7 @@ main(int argc, char **argv)
 		TEST(test_older_copy),
 		TEST(test_missing_segment),
 		TEST(test_quarantine),
+		TEST(test_tmp_files),
 		TEST(test_no_room),
 		TEST(test_epoch_file),
 		TEST(test_time),
