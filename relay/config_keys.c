@@ -123,7 +123,7 @@ static const struct config_key keys[] = {
 	    "Hashes between public tags; 0: chosen from steps." },
 	{ "workers", CONFIG_COUNT, AT(workers), false, 0, 1024, NULL, "0",
 	    NULL, "Worker processes; 0: one a CPU." },
-	{ "first_cpu", CONFIG_COUNT, AT(first_cpu), false, 0, 4095, NULL, "0",
+	{ "first_cpu", CONFIG_COUNT, AT(first_cpu), false, 0, 1023, NULL, "0",
 	    NULL, "The first CPU that workers are pinned to." },
 
 	{ "log_level", CONFIG_WORD, AT(log_level), true, 0, 0,

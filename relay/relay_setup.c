@@ -17,17 +17,26 @@
 #include "transport/exchange_core.h"
 #include "transport/listen_socket.h"
 
+/* A list of the config, and what takes a value of it. */
+struct rule {
+	const char			*key;
+	const struct config_list	*list;
+	int	(*add)(struct policy *p, const char *text, struct err *e);
+};
+
 static int
-each(struct policy *p, const struct config_list *l,
-    int (*add)(struct policy *p, const char *text, struct err *e),
+add_rule(struct policy *p, const struct config *c, const struct rule *x,
     struct err *e)
 {
 	size_t i;
-	int r = 0;
+	int r;
 
-	for (i = 0; r == 0 && i < l->n; i++)
-		r = add(p, l->at[i], e);
-	return r;
+	for (i = 0; i < x->list->n; i++)
+		if ((r = x->add(p, x->list->at[i], e)) != 0) {
+			config_ctx_at(c, x->key, x->list->where[i], e);
+			return r;
+		}
+	return 0;
 }
 
 static int
@@ -44,28 +53,26 @@ add_port(struct policy *p, const char *text, struct err *e)
 static int
 make_policy(struct policy **out, const struct config *c, struct err *e)
 {
-	const char *key = NULL;
+	const struct rule rules[] = {
+		{ "deny", &c->deny, policy_deny },
+		{ "allow", &c->allow, policy_allow },
+		{ "own_address", &c->own_address, policy_own },
+		{ "allowed_ports", &c->allowed_ports, add_port },
+	};
 	struct policy *p;
+	size_t i;
 	int r;
 
 	if ((r = policy_new(&p, e)) != 0)
 		return r;
 	policy_clear_deny(p);
-	if ((r = each(p, &c->deny, policy_deny, e)) != 0)
-		key = "deny";
-	else if ((r = each(p, &c->allow, policy_allow, e)) != 0)
-		key = "allow";
-	else if ((r = each(p, &c->own_address, policy_own, e)) != 0)
-		key = "own_address";
-	else if ((r = each(p, &c->allowed_ports, add_port, e)) != 0)
-		key = "allowed_ports";
-	if (key != NULL) {
-		config_ctx(c, key, e);
+	for (i = 0; r == 0 && i < sizeof(rules) / sizeof(rules[0]); i++)
+		r = add_rule(p, c, &rules[i], e);
+	if (r != 0)
 		policy_free(&p);
-		return r;
-	}
-	*out = p;
-	return 0;
+	else
+		*out = p;
+	return r;
 }
 
 int
@@ -94,7 +101,7 @@ relay_setup_redact(struct redact **out, const struct config *c,
 		if ((r = redact_add(names, c->redact.at[i],
 			 strlen(c->redact.at[i]), e)) != 0) {
 			err_ctx(e, "\"%.60s\"", c->redact.at[i]);
-			config_ctx(c, "redact", e);
+			config_ctx_at(c, "redact", c->redact.where[i], e);
 			redact_free(&names);
 			return r;
 		}
@@ -144,17 +151,21 @@ relay_setup_direct(struct relay_direct_limits *l, const struct config *c)
 
 /* "192.0.2.1", "192.0.2.1:53", "2001:db8::1", "[2001:db8::1]:53". */
 static int
-check_dns_servers(const struct config_list *l, struct err *e)
+check_dns_servers(const struct config *c, struct err *e)
 {
+	const struct config_list *l = &c->dns_servers;
 	unsigned char addr[16];
 	size_t i;
 
 	for (i = 0; i < l->n; i++)
 		if (inet_pton(AF_INET, l->at[i], addr) != 1 &&
 		    inet_pton(AF_INET6, l->at[i], addr) != 1 &&
-		    listen_socket_check(l->at[i], NULL, NULL) != 0)
-			return err_set(e, ERR_ARG, "\"%.60s\" is no address "
+		    listen_socket_check(l->at[i], NULL, NULL) != 0) {
+			err_set(e, ERR_ARG, "\"%.60s\" is no address "
 			    "with or without a port", l->at[i]);
+			config_ctx_at(c, "dns_servers", l->where[i], e);
+			return ERR_ARG;
+		}
 	return 0;
 }
 
@@ -175,17 +186,13 @@ check_algorithm(const char *name, struct err *e)
 static int
 check_texts(const struct config *c, struct err *e)
 {
-	const char *key = NULL;
 	int r;
 
-	if ((r = relay_setup_check_listeners(c, e)) != 0)
+	if ((r = relay_setup_check_listeners(c, e)) != 0 ||
+	    (r = check_dns_servers(c, e)) != 0)
 		return r;
-	if ((r = check_dns_servers(&c->dns_servers, e)) != 0)
-		key = "dns_servers";
-	else if ((r = check_algorithm(c->algorithm, e)) != 0)
-		key = "algorithm";
-	if (key != NULL)
-		config_ctx(c, key, e);
+	if ((r = check_algorithm(c->algorithm, e)) != 0)
+		config_ctx(c, "algorithm", e);
 	return r;
 }
 

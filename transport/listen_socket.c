@@ -86,7 +86,19 @@ static int
 parse(const char *address, struct sockaddr_storage *ss, socklen_t *len,
     struct err *e)
 {
-	if ((*len = parse_address(address, ss)) != 0)
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)ss;
+	char four[INET_ADDRSTRLEN];
+
+	*len = parse_address(address, ss);
+	/* A socket for IPv6 alone does not bind to it. */
+	if (*len != 0 && ss->ss_family == AF_INET6 &&
+	    IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) &&
+	    inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], four,
+		sizeof(four)) != NULL)
+		return err_set(e, ERR_ARG, "\"%.80s\" is IPv4 in the form of "
+		    "IPv6: write it as %s:%u", address, four,
+		    (unsigned)ntohs(six->sin6_port));
+	if (*len != 0)
 		return 0;
 	return err_set(e, ERR_ARG, "\"%.80s\" is not ADDRESS:PORT, as "
 	    "127.0.0.1:8080 or [::1]:8080", address);

@@ -263,8 +263,10 @@ static const struct { const char *text, *flag, *want; } blamed[] = {
 	{ "origin = Upper\n", NULL, "config @: line 1: origin: " },
 	{ "profile = production\n", NULL, "origin: \"\" is no name" },
 	{ "allow = 10.0.0.0/8\ndeny = 10.0.0.1/8\n", NULL, "config @: line 2: deny: \"10." },
-	{ "allow = 10.0.0.0/8\nallow = 10.0.0.1/8\n", NULL, "allow: \"10.0.0.1/8" },
-	{ "allow = 10.0.0.0/8\n", "allow=10.0.0.1/8", "allow: \"10.0.0.1/8" },
+	{ "allow = 10.0.0.0/8\nallow = 10.0.0.1/8\n", NULL,
+	    "config @: line 2: allow: \"10.0.0.1/8" },
+	{ "allow = 10.0.0.0/8\n", "allow=10.0.0.1/8",
+	    "command line: allow: \"10.0.0.1/8" },
 	{ "", "own_address=x", "command line: own_address: " },
 	{ "redact = a b\n", NULL, "config @: line 1: redact: \"a b\": " },
 	{ "listen = here\n", NULL, "config @: line 1: listen: \"here\" is not ADDRESS" },
@@ -289,6 +291,14 @@ static const struct { const char *text, *flag, *want; } blamed[] = {
 	{ "", "listen=127.0.0.1:9440", "command line: listen: 127.0.0.1:9440 "
 	    "is taken already, by metrics_listen = 127.0.0.1:9440 by "
 	    "default" },
+	{ "allowed_ports = 443\n\nallowed_ports = 0\n", NULL,
+	    "config @: line 3: allowed_ports: " },
+	{ "redact = a\nredact = b c\n", NULL, "config @: line 2: redact: " },
+	{ "dns_servers = 192.0.2.1\ndns_servers = x\n", NULL,
+	    "config @: line 2: dns_servers: " },
+	{ "listen = [::ffff:192.0.2.1]:1\n", NULL,
+	    "config @: line 1: listen: \"[::ffff:192.0.2.1]:1\" is IPv4 in the "
+	    "form of IPv6: write it as 192.0.2.1:1" },
 	{ "dns_servers = ns.example\n", NULL, "config @: line 1: dns_servers: " },
 	{ "algorithm = rx/9\n", NULL, "config @: line 1: algorithm: " },
 };
