@@ -19,6 +19,7 @@
 #include "relay/generator_child.h"
 #include "timelock/generator_wire.h"
 #include "timelock/manifest.h"
+#include "timelock/timelock_cli.h"
 
 enum {
 	PRIORITY = 2,		/* after the signer and the relay */
@@ -77,6 +78,8 @@ add_rules(struct generator_child_args *a, const struct config *c,
 	    (r = add_number(a, "--min-sealed", c->min_sealed_ms, "ms", e)) !=
 	    0 ||
 	    (r = add(a, "--recheck", "auto", e)) != 0)
+		return r;
+	if (c->log_json && (r = add(a, "--log-json", NULL, e)) != 0)
 		return r;
 	return config_is_production(c) ? 0 : add(a, "--demo", NULL, e);
 }
@@ -205,6 +208,10 @@ generator_child_on_gone(int status, const struct err *end, void *arg)
 		(void)err_set(&why, ERR_CANCEL, "stopped");
 	else if (why.code == 0 && end->code != ERR_EOF)
 		(void)err_set(&why, ERR_PEER, "%s, and %s", end->msg, text);
+	else if (why.code == 0 && WIFEXITED(status) &&
+	    WEXITSTATUS(status) == TIMELOCK_EXIT_USAGE)
+		(void)err_set(&why, ERR_ARG, "it does not understand its "
+		    "command line: is it this amberd's amber-timelock?");
 	else if (why.code == 0)
 		(void)err_set(&why, ERR_PEER, "it %s before it was done",
 		    text);

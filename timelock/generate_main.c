@@ -343,6 +343,19 @@ set_signals(const struct generate *s)
 	(void)signal(SIGHUP, SIG_IGN);
 }
 
+/* A supervisor's child says it in the log, as everything else. */
+static int
+fail(const struct generate *s, const struct err *e)
+{
+	if (s->o.fd < 0)
+		return timelock_cli_fail("generate", e);
+	if (e->code == ERR_CANCEL)
+		log_info("%s", e->msg);
+	else
+		log_err(e, "generate");
+	return timelock_cli_exit_code(e->code);
+}
+
 int
 generate_main(int argc, char **argv)
 {
@@ -353,6 +366,8 @@ generate_main(int argc, char **argv)
 	if ((code = generate_opts_parse(&s.o, argc, argv)) >= 0)
 		return code;
 	set_signals(&s);
+	if (s.o.log_json)
+		log_open("amber-timelock", LOG_LEVEL_INFO, true);
 	generate_tell_begin(&s.tell, s.o.fd, s.o.json);
 	r = run(&s, &e);
 	generate_tell_end(&s.tell);
@@ -364,5 +379,5 @@ generate_main(int argc, char **argv)
 	manifest_free(&s.m);
 	secret_free(&s.key);
 	engine_free(&s.en);
-	return r == 0 ? TIMELOCK_EXIT_OK : timelock_cli_fail("generate", &e);
+	return r == 0 ? TIMELOCK_EXIT_OK : fail(&s, &e);
 }

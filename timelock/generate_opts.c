@@ -53,6 +53,7 @@ static const char help[] =
     "As a child of amberd (no identity, no files, no times):\n"
     "      --fd N            frames on this descriptor\n"
     "      --origin NAME     the relay's name\n"
+    "      --log-json        log lines as JSON objects\n"
     "\n"
     "Exit codes: 0 made; 1 refused or failed; 2 wrong command line; 3 this\n"
     "library or machine cannot; 4 stopped, nothing written.\n";
@@ -71,6 +72,7 @@ enum {
 	OPT_DEMO,
 	OPT_FD,
 	OPT_ORIGIN,
+	OPT_LOG_JSON,
 };
 
 static const struct option options[] = {
@@ -95,6 +97,7 @@ static const struct option options[] = {
 	{ "demo", no_argument, NULL, OPT_DEMO },
 	{ "fd", required_argument, NULL, OPT_FD },
 	{ "origin", required_argument, NULL, OPT_ORIGIN },
+	{ "log-json", no_argument, NULL, OPT_LOG_JSON },
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -160,6 +163,9 @@ take_long(struct generate_opts *o, int c, const char *arg, struct err *e)
 		return get_int(arg, 3, 1023, &o->fd, e);
 	case OPT_ORIGIN:
 		o->origin = arg;
+		return 0;
+	case OPT_LOG_JSON:
+		o->log_json = true;
 		return 0;
 	}
 	return err_set(e, ERR_ARG, "unknown option");

@@ -38,6 +38,7 @@ struct generate_opts {
 	/* As a supervisor's child. */
 	int		fd;			/* -1: alone */
 	const char	*origin;
+	bool		log_json;
 	uint64_t	epoch_ms;		/* 0: no rules are checked */
 	uint64_t	min_sealed_ms;
 	bool		is_demo;		/* rules only warn */

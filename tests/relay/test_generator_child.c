@@ -25,7 +25,7 @@ static const struct {
 	    "/x generate --fd 3 --origin a.example --epoch 7 --segments 96 "
 	    "--steps 4843750 --mode full --milestone 5 --workers 3 "
 	    "--first-cpu 2 --algorithm rx/0 --epoch-length 86400000ms "
-	    "--min-sealed 86400000ms --recheck auto " },
+	    "--min-sealed 86400000ms --recheck auto --log-json " },
 };
 
 static void
