@@ -16,11 +16,12 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/std_io.h"
+#include "relay/amberd_doubts.h"
 #include "relay/amberd_init.h"
 #include "relay/amberd_opts.h"
+#include "relay/amberd_places.h"
 #include "relay/config.h"
 #include "relay/relay_process.h"
-#include "relay/resolver.h"
 #include "relay/supervisor.h"
 
 #define TIMELOCK	"amber-timelock"
@@ -107,6 +108,18 @@ init(const struct amberd_opts *o, const struct config *c)
 	return SUPERVISOR_EXIT_OK;
 }
 
+static void
+say_doubt(const char *text)
+{
+	(void)printf("But %s.\n", text);
+}
+
+static void
+log_doubt(const char *text)
+{
+	log_warn("%s", text);
+}
+
 static int
 check(const struct config *c)
 {
@@ -119,10 +132,7 @@ check(const struct config *c)
 		return fail(&e);
 	(void)printf("The config is sound.%s\n", amberd_init_is_needed(c) ?
 	    "  There is no identity yet: amberd --init makes one." : "");
-	if (c->dns_servers.n == 0 &&
-	    resolver_system_servers(RESOLVER_CONF) == 0)
-		(void)printf("But " RESOLVER_CONF " names no DNS server: "
-		    "127.0.0.1 would be asked; dns_servers names others.\n");
+	amberd_doubts(c, say_doubt);
 	return SUPERVISOR_EXIT_OK;
 }
 
@@ -167,9 +177,11 @@ run(struct amberd_opts *o, struct config *c)
 	if (self_path(self, &e) != 0 || secret_init(&e) != 0 ||
 	    timelock_path(c, self, timelock, &e) != 0 ||
 	    log_level_parse(c->log_level, &level, &e) != 0 ||
-	    amberd_init_check_user(c, &e) != 0 || prepare(c, &e) != 0)
+	    amberd_init_check_user(c, &e) != 0 || prepare(c, &e) != 0 ||
+	    amberd_places_check(c, false, &e) != 0)
 		return fail(&e);
 	log_open("amberd", level, c->log_json);
+	amberd_doubts(c, log_doubt);
 	return supervisor_run(&s);
 }
 

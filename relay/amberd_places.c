@@ -128,7 +128,8 @@ amberd_places_check(const struct config *c, bool will_make, struct err *e)
 	}
 	if (!will_make && stat(c->archive, &st) == -1 && errno == ENOENT)
 		r = err_set(e, ERR_NOENT, "there is no %s: amberd --init "
-		    "makes it", c->archive);
+		    "makes an empty one; if there was one, mount or restore "
+		    "it instead", c->archive);
 	else
 		r = check_folder(c->archive,
 		    geteuid() == 0 ? c->user : "", e);

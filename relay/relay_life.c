@@ -22,7 +22,6 @@
 #include "relay/relay_epochs.h"
 #include "relay/relay_life.h"
 #include "relay/relay_setup.h"
-#include "relay/resolver.h"
 #include "relay/token_file.h"
 #include "relay/upstream.h"
 #include "transport/exchange_server.h"
@@ -72,9 +71,6 @@ relay_life_listen(struct relay_life *l, struct err *e)
 		return err_set(e, ERR_NOMEM, "no event loop");
 	relay_setup_admission(&al, l->config);
 	relay_setup_upstream(&ul, l->config);
-	if (o.ndns_servers == 0 && resolver_system_servers(RESOLVER_CONF) == 0)
-		log_warn(RESOLVER_CONF " names no DNS server: 127.0.0.1 is "
-		    "asked; dns_servers names others");
 	if ((r = admission_new(&l->s.admission, l->s.clock, &al, e)) != 0 ||
 	    (r = upstream_new(&l->s.upstream, &o, &ul, e)) != 0)
 		return r;
@@ -203,7 +199,7 @@ take_reload(struct relay_life *l, const struct frame *f, struct err *e)
 static int
 take_stop(struct relay_life *l)
 {
-	log_info("draining: %llu requests are under way",
+	log_info("draining: requests under way: %llu",
 	    (unsigned long long)l->s.fetches);
 	l->is_draining = true;
 	l->drain_ms = l->done_ms = clock_mono_ms(l->s.clock);

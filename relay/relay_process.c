@@ -83,10 +83,8 @@ open_archive(struct relay_life *life, struct err *e)
 	if ((r = signer_remote_new(&life->signer, RELAY_FD_SIGNER, e)) != 0)
 		return r;
 	o.commit.recovery.signer = life->signer;
-	if ((r = archive_open_writer(&life->s.archive, &o, &rec, e)) != 0) {
-		err_ctx(e, "archive %s", life->config->archive);
+	if ((r = archive_open_writer(&life->s.archive, &o, &rec, e)) != 0)
 		return r;
-	}
 	if (rec.quarantined > 0)
 		log_warn("archive: %llu bytes that were never acknowledged "
 			 "went to quarantine/",
@@ -124,7 +122,9 @@ start(struct relay_life *life, pid_t parent, struct err *e)
 	    (r = secret_init(e)) != 0 || (r = receive_start(life, e)) != 0)
 		return exit_of(r);
 	if ((r = relay_life_listen(life, e)) != 0)
-		return r == ERR_SYS ? RELAY_EXIT_LISTEN : exit_of(r);
+		return r == ERR_SYS ? RELAY_EXIT_LISTEN :
+		    r == ERR_LIMIT  ? RELAY_EXIT_CONFIG :
+				      exit_of(r);
 	if ((r = confine(life, parent, e)) != 0 ||
 	    (r = open_archive(life, e)) != 0 ||
 	    (r = relay_life_serve(life, RELAY_FD_MESSAGES, e)) != 0)

@@ -43,11 +43,11 @@ generator_age_s(const struct relay_status *st)
 unsigned
 relay_status_ready(const struct relay_status *st, const char **word)
 {
-	struct relay_epochs_info info;
+	const enum admission_refusal closed =
+	    admission_closed(st->s->admission);
 
-	relay_epochs_info(st->epochs, &info);
-	*word = relay_epochs_word(info.state);
-	return info.state == RELAY_EPOCH_READY ? 200 : 503;
+	*word = closed == ADMISSION_OK ? "ready" : admission_word(closed);
+	return closed == ADMISSION_OK ? 200 : 503;
 }
 
 static void

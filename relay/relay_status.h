@@ -41,7 +41,7 @@ int	relay_status_json(const struct relay_status *st, struct bytes *out,
 	struct err *e);
 int	relay_status_metrics(const struct relay_status *st,
 	struct bytes *out, struct err *e);
-/* 200 or 503, and the epoch's state as a line. */
+/* 200 and "ready", or 503 and why all requests are refused now. */
 unsigned relay_status_ready(const struct relay_status *st,
 	const char **word);
 

@@ -366,5 +366,9 @@ supervisor_run(const struct supervisor_opts *o)
 		}
 	}
 	close_all(&s);
+	if (r == 0 && s.status == SUPERVISOR_EXIT_OK)
+		log_info("stopped");
+	else if (r == 0)
+		log_error("stopped with status %d", s.status);
 	return s.status;
 }

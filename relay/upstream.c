@@ -33,8 +33,9 @@ upstream_new(struct upstream **out, const struct upstream_opts *o,
 	u->o = *o;
 	TAILQ_INIT(&u->ops);
 	if ((r = tls_context_new_public(&u->tls,
-		 o->ca_file[0] == '\0' ? NULL : o->ca_file, e)) != 0 ||
-	    (r = resolver_new(&u->resolver, o->base, o->dns_servers,
+		 o->ca_file[0] == '\0' ? NULL : o->ca_file, e)) != 0)
+		err_ctx(e, "ca_file");
+	if (r != 0 || (r = resolver_new(&u->resolver, o->base, o->dns_servers,
 		 o->ndns_servers, e)) != 0 ||
 	    (r = upstream_idle_new(&u->idle, o->base, e)) != 0) {
 		upstream_free(&u);

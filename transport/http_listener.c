@@ -371,21 +371,35 @@ http_listener_drain(struct http_listener *l)
 }
 
 int
-http_listener_raise_files(size_t connections, struct err *e)
+http_listener_check_files(size_t connections, struct err *e)
 {
 	const rlim_t want = (rlim_t)connections + FILES_BESIDE;
 	struct rlimit rl;
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) != 0)
 		return err_sys(e, "getrlimit");
-	if (rl.rlim_cur >= want)
-		return 0;
 	if (rl.rlim_max < want)
 		return err_set(e, ERR_LIMIT, "%zu connections need %llu "
 		    "descriptors, and the hard limit is %llu: raise it "
 		    "(LimitNOFILE=, ulimit -Hn) or allow fewer connections",
 		    connections, (unsigned long long)want,
 		    (unsigned long long)rl.rlim_max);
+	return 0;
+}
+
+int
+http_listener_raise_files(size_t connections, struct err *e)
+{
+	const rlim_t want = (rlim_t)connections + FILES_BESIDE;
+	struct rlimit rl;
+	int r;
+
+	if ((r = http_listener_check_files(connections, e)) != 0)
+		return r;
+	if (getrlimit(RLIMIT_NOFILE, &rl) != 0)
+		return err_sys(e, "getrlimit");
+	if (rl.rlim_cur >= want)
+		return 0;
 	rl.rlim_cur = want;
 	if (setrlimit(RLIMIT_NOFILE, &rl) != 0)
 		return err_sys(e, "setrlimit");

@@ -93,6 +93,8 @@ void	http_listener_tick(struct http_listener *l);
 /* Raises RLIMIT_NOFILE so that this many connections fit beside what the
  * process has besides (256); ERR_LIMIT names the hard limit. */
 int	http_listener_raise_files(size_t connections, struct err *e);
+/* Would that be refused? */
+int	http_listener_check_files(size_t connections, struct err *e);
 
 struct http_listener_stats {
 	size_t	 connections;	/* now */

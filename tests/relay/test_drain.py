@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 BIN, DOUBLES = os.environ["AMBER_BIN"], os.environ["AMBER_TESTS_BIN"]
@@ -103,6 +104,14 @@ def status(port):
         return json.load(r)["permits"]
 
 
+def readiness(port):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE) as r:
+            return r.status, r.read()
+    except urllib.error.HTTPError as e:
+        return e.code, e.read()
+
+
 def pattern(n):
     return bytes((i % 251) ^ (i // 251 % 241) & 0xff for i in range(n))
 
@@ -119,6 +128,7 @@ def test_drain():
     outer, direct = start("drain")
     idle = client(direct, "/ok")
     assert answer(idle)[0] == 200
+    assert readiness(outer) == (200, b"ready\n")
     readers = [client(direct, f"/size/{(i + 1) * STEP}") for i in range(READERS)]
     wait("all answers", lambda: (p := status(outer))["in_use"] == 0 and p["admitted"] == READERS + 1)
     late = [client(direct, f"/ok?delay={LATE_MS}") for _ in range(LATE)]
@@ -128,6 +138,7 @@ def test_drain():
     idle.sendall(f"GET {X.url}/ok HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     code, head, _ = answer(idle)
     assert code == 503 and b"\r\nAmber-Reason: draining\r\n" in head + b"\r\n" and b"\r\nRetry-After: " in head, head
+    assert readiness(outer) == (503, b"draining\n"), "who asks sends more clients here"
     time.sleep(1)
     for c in late:
         code, head, body = answer(c)
@@ -171,7 +182,7 @@ def test_second_signal():
     wait("the request", lambda: status(outer)["in_use"] == 1)
     kids = [int(p) for p in re.findall(r"relay: process (\d+)$", log(), re.M)]
     X.amberd.send_signal(signal.SIGTERM)
-    wait("the drain", lambda: "draining: 1 request" in log())
+    wait("the drain", lambda: "draining: requests under way: 1" in log())
     time.sleep(1.5)
     assert X.amberd.poll() is None, "it did not wait for what is admitted"
     X.amberd.send_signal(signal.SIGTERM)
