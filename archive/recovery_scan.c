@@ -262,7 +262,8 @@ key_of(const struct recovery_run *run, const uint8_t puzzle[SEAL_ID_LEN])
 	return NULL;
 }
 
-/* Does a record open?  *is_good stays true where its key is not at hand. */
+/* Does a record open?  *is_good stays true where its key is not at hand.  A
+ * pruned one does not: it has no place where nothing was signed. */
 static int
 try_open(struct recovery_run *run, const struct recovery_segment *s,
     const struct recovery_entry *en, bool *is_good, struct err *e)
@@ -276,8 +277,12 @@ try_open(struct recovery_run *run, const struct recovery_segment *s,
 	int r;
 
 	*is_good = true;
-	if (en->type != SEGMENT_RECORD || key == NULL)
+	if (key == NULL)	/* or a manifest, which names no puzzle */
 		return 0;
+	if (en->type != SEGMENT_RECORD) {
+		*is_good = false;
+		return 0;
+	}
 	if ((r = segment_read_payload(s->r, &f, &b, e)) == 0) {
 		r = seal_open(b.p, b.len, key, run->scan.pin.name, &capture, &n,
 		    e);

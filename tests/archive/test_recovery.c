@@ -19,6 +19,7 @@
 #include "archive/layout.h"
 #include "archive/note.h"
 #include "archive/segment_read.h"
+#include "archive/segment_write.h"
 #include "archive/signer.h"
 #include "archive/verify.h"
 #include "base/identity.h"
@@ -574,6 +575,108 @@ test_quarantine(void **state)
 	free(old_cp.p);
 }
 
+/* A record without its ciphertext where nothing was signed: nobody prunes
+ * what is not closed, and it cannot be opened. */
+static void
+test_pruned_tail(void **state)
+{
+	struct bytes b = BYTES_INIT(SEGMENT_PRUNED_MAX);
+	struct world *w = *state;
+	struct recovery_key key = { .key = ep.key };
+	uint8_t raw[SEGMENT_HEAD_LEN];
+	struct segment_head head = { SEGMENT_PRUNED, 3, 0 };
+	struct segment_frame fr[16];
+	struct kept seg, old_cp;
+	struct life f;
+
+	make(w, 2, true, false);
+	old_cp = keep(w->checkpoint);
+	life_init(&f, id);
+	life_begin(&f, w->path);
+	life_records(&f, &ep, 1, 20);
+	life_end(&f, false);
+	free(w->seg);
+	w->seg = test_path(w->path, "seg/%020d.amb", 3);
+	seg = keep(w->seg);
+	assert_int_equal(frames(&seg, fr, 16), 1);
+	assert_int_equal(segment_put_pruned(&b, fr[0].head.protect,
+			     fr[0].digest, fr[0].cipher_len, NULL),
+	    0);
+	head.len = b.len;
+	segment_put_head(raw, &head, 3, fr[0].leaf.b);
+	memcpy(seg.p + fr[0].offset, raw, sizeof(raw));
+	memcpy(seg.p + fr[0].payload_off, b.p, b.len);
+	test_file_write(w->seg, seg.p, fr[0].payload_off + b.len);
+	test_file_write(w->checkpoint, old_cp.p, old_cp.n);
+	memcpy(key.puzzle, ep.epoch.puzzle, sizeof(key.puzzle));
+	life_init(&f, id);
+	f.o.recovery.keys = &key;
+	f.o.recovery.nkeys = 1;
+	life_begin(&f, w->path);
+	assert_int_equal(commit_size(f.c), 3);
+	assert_int_equal(f.report.quarantined, SEGMENT_HEAD_LEN + b.len);
+	life_end(&f, true);
+	bytes_free(&b);
+	free(seg.p);
+	free(old_cp.p);
+}
+
+/* Behind a bad place only a checkpoint of more entries than precede it tells
+ * of damage: one of these very entries tells of nothing that is missing.
+ * Wherever it lies, and ours only. */
+static void
+test_later(void **state)
+{
+	const struct {
+		size_t			 gap;
+		const struct identity	*by;
+		uint64_t		 size, first;
+		uint8_t			 spoil;
+		int			 want;
+	} rows[] = {
+		{ 16, id, 3, 0, 0, 0 },
+		{ 16, id, 4, 0, 0, ERR_CORRUPT },
+		{ 16, other, 4, 0, 0, 0 },
+		{ 16, id, 4, 7, 0, 0 },		/* another segment's */
+		{ 16, id, 4, 0, 1, 0 },		/* damaged itself */
+		{ 1, id, 4, 0, 0, ERR_CORRUPT },
+		{ (64 << 10) - 40, id, 4, 0, 0, ERR_CORRUPT },
+		{ (64 << 10) - 1, id, 4, 0, 0, ERR_CORRUPT },
+		{ 64 << 10, id, 4, 0, 0, ERR_CORRUPT },
+		{ 200001, id, 4, 0, 0, ERR_CORRUPT },
+	};
+	struct world *w = *state;
+	struct kept seg, none = { NULL, 0 };
+
+	make(w, 2, false, false);
+	seg = keep(w->seg);
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		struct kept note = sign_checkpoint(rows[i].by, rows[i].size,
+		    1);
+		struct bytes b = BYTES_INIT(1 << 20);
+		const struct bytes text = { .p = note.p, .len = note.n };
+		struct kept all = { NULL, 0 };
+		struct err e = ERR_INIT;
+		uint64_t size = 3;
+
+		assert_int_equal(bytes_append(&b, seg.p, seg.n, NULL), 0);
+		for (size_t k = 0; k < rows[i].gap; k++)
+			assert_int_equal(bytes_append_byte(&b, 0xa5, NULL),
+			    0);
+		assert_int_equal(segment_write_note(&b, rows[i].first,
+				     rows[i].size, &text, NULL),
+		    0);
+		b.p[b.len - 10] ^= rows[i].spoil;
+		all.p = bytes_steal(&b, &all.n);
+		put_back(w, &all, all.n, &none);
+		if (reopen(w, &size, &e) != rows[i].want || size != 3)
+			fail_msg("row %zu: %s", i, e.msg);
+		free(all.p);
+		free(note.p);
+	}
+	free(seg.p);
+}
+
 /* What was never finished goes, wherever it lies; what is finished stays. */
 static void
 test_tmp_files(void **state)
@@ -860,6 +963,8 @@ main(int argc, char **argv)
 		TEST(test_older_copy),
 		TEST(test_missing_segment),
 		TEST(test_quarantine),
+		TEST(test_pruned_tail),
+		TEST(test_later),
 		TEST(test_tmp_files),
 		TEST(test_no_room),
 		TEST(test_epoch_file),
