@@ -68,6 +68,7 @@ struct archive_cli_spec {
 struct archive_cli {
 	const struct archive_cli_spec *spec;
 	const char	*root;
+	bool		 is_root_given;	/* by -r, not by the environment */
 	const char	*pin_arg;
 	bool		 json;
 	bool		 is_pinned;	/* else pin is the archive's own */

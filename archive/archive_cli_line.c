@@ -100,6 +100,7 @@ take_option(struct archive_cli *cli, void *arg, int c, const char *value,
 	switch (c) {
 	case 'r':
 		cli->root = value;
+		cli->is_root_given = true;
 		return 0;
 	case 'p':
 		cli->pin_arg = value;

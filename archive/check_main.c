@@ -29,6 +29,7 @@ struct check {
 	struct checkpoint	cp;
 	struct secret		*rs;
 	bool			is_true, is_held, fits, is_open;
+	bool			has_looked, has_tried;	/* archive, key */
 	uint64_t		epoch;
 	bool			has_epoch;
 };
@@ -50,6 +51,9 @@ on_option(struct archive_cli *cli, void *arg, int c, const char *value,
 static int
 begin(struct archive_cli *cli, const struct check *k, struct err *e)
 {
+	if (k->is_alone && cli->is_root_given)
+		return err_set(e, ERR_ARG,
+		    "--alone looks at no archive: either it or --root");
 	if (!k->is_alone && cli->root != NULL)
 		return archive_cli_open(cli, e);
 	if (!cli->is_pinned)
@@ -88,6 +92,7 @@ check_alone(struct archive_cli *cli, struct check *k, struct err *e)
 	if (k->receipt.is_manifest)
 		return err_set(e, ERR_ARG,
 		    "the receipt is an epoch manifest's: it has no key");
+	k->has_tried = true;
 	if ((r = seal_check_rs(&k->receipt.head, k->rs->p, e)) != 0) {
 		archive_cli_code(cli, ARCHIVE_EXIT_WRONG_KEY);
 		return r;
@@ -104,6 +109,7 @@ check_held(struct archive_cli *cli, struct check *k,
 	uint64_t index = k->receipt.proof.index;
 	int r;
 
+	k->has_looked = true;
 	if ((r = archive_cli_record_at(cli, rec, index, e)) != 0) {
 		err_ctx(e, "the receipt is true, but");
 		return r;
@@ -187,6 +193,16 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 	return r;
 }
 
+/* Null: it was not asked, or not come to. */
+static void
+put_answer(struct json *j, const char *name, bool is_asked, bool is_so)
+{
+	if (is_asked)
+		json_bool(j, name, is_so);
+	else
+		json_null(j, name);
+}
+
 static void
 summary(const struct archive_cli *cli, const void *arg, struct json *j)
 {
@@ -200,8 +216,8 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	}
 	if (k->has_epoch)
 		json_uint(j, "epoch", k->epoch);
-	json_bool(j, "held", k->is_held);
-	json_bool(j, "key_fits", k->fits);
+	put_answer(j, "held", k->has_looked, k->is_held);
+	put_answer(j, "key_fits", k->has_tried, k->fits);
 	json_bool(j, "opened", k->is_open);
 	json_bool(j, "pinned", cli->is_pinned);
 }

@@ -386,7 +386,7 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 		return r;
 	record_init(&x->record);
 	bytes_init(&x->receipt, RECEIPT_MAX);
-	if ((r = out_file_open(&x->out, x->output, e)) == 0 &&
+	if ((r = out_file_open(&x->out, x->output, cli->layout, e)) == 0 &&
 	    (r = warc_new(&x->warc, on_put, x, e)) == 0 &&
 	    (r = walk_new(&x->walk, &wo, e)) == 0 &&
 	    (r = put_info(x, e)) == 0 && (r = export_all(x, e)) == 0)

@@ -43,6 +43,8 @@ struct extract {
 	struct secret	*rs;
 	struct out_file	*out;
 	uint64_t	 bytes;
+	enum capture_outcome outcome;
+	bool		 has_outcome, is_whole;
 	crypto_hash_sha256_state hash;
 	uint8_t		 digest[32];
 	bool		 is_done;
@@ -93,6 +95,25 @@ on_put(void *arg, const void *p, size_t n, struct err *e)
 	return out_file_put(x->out, p, n, e);
 }
 
+/* A head ends with an empty line. */
+static bool
+has_end(const struct capture_bytes *head)
+{
+	return head->n >= 2 && head->p[head->n - 1] == '\n' &&
+	    (head->p[head->n - 2] == '\n' ||
+		(head->n >= 3 && head->p[head->n - 2] == '\r' &&
+		    head->p[head->n - 3] == '\n'));
+}
+
+/* What an exchange came to is the response's matter: a request is recorded
+ * before it goes out, and whole. */
+static bool
+is_whole(const struct extract *x, const struct capture *c)
+{
+	return x->is_request || c->outcome == CAPTURE_COMPLETE ||
+	    (x->is_head && has_end(&c->response_head));
+}
+
 static int
 put(struct extract *x, const struct capture *c, struct err *e)
 {
@@ -102,15 +123,36 @@ put(struct extract *x, const struct capture *c, struct err *e)
 							   &c->response_body;
 	const struct body_decode_opts o = { x->max, on_put, x };
 	const struct capture_bytes *what = x->is_head ? head : body;
+	int r;
 
+	x->outcome = c->outcome;
+	x->has_outcome = true;
+	x->is_whole = is_whole(x, c);
 	if (what->p == NULL)
 		return err_set(e, ERR_NOENT,
 		    "the record has no such %s (outcome: %s)",
 		    x->is_head ? "head" : "body",
 		    capture_outcome_name(c->outcome));
-	if (x->is_decoded)
-		return body_decode(head, body, &o, e);
+	if (x->is_decoded) {
+		if ((r = body_decode(head, body, &o, e)) == ERR_FORMAT &&
+		    !x->is_whole)
+			err_ctx(e, "not whole (%s after %zu bytes)",
+			    capture_outcome_name(c->outcome), body->n);
+		return r;
+	}
 	return what->n == 0 ? 0 : on_put(x, what->p, what->n, e);
+}
+
+/* A part must not pass for the whole. */
+static void
+tell_part(struct archive_cli *cli, const struct extract *x,
+    const struct capture *c)
+{
+	size_t n = x->is_head ? c->response_head.n : c->response_body.n;
+
+	archive_cli_note(cli, "not whole: %s after %zu byte%s",
+	    capture_outcome_name(c->outcome), n, n == 1 ? "" : "s");
+	archive_cli_code(cli, ARCHIVE_EXIT_PARTIAL);
 }
 
 static int
@@ -144,10 +186,12 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 	(void)crypto_hash_sha256_init(&x->hash);
 	if ((r = archive_cli_record_find(cli, &rec, cli->args[0], e)) == 0 &&
 	    (r = archive_cli_record_open(cli, &rec, x->rs, e)) == 0 &&
-	    (r = out_file_open(&x->out, x->output, e)) == 0) {
+	    (r = out_file_open(&x->out, x->output, cli->layout, e)) == 0) {
 		if ((r = put(x, &rec.record.capture, e)) == 0)
 			r = out_file_commit(x->out, e);
 		out_file_free(&x->out);
+		if (r == 0 && !x->is_whole)
+			tell_part(cli, x, &rec.record.capture);
 	}
 	archive_cli_record_free(&rec);
 	(void)crypto_hash_sha256_final(&x->hash, x->digest);
@@ -166,6 +210,10 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 		json_hex(j, "sha256", x->digest, sizeof(x->digest));
 	else
 		json_null(j, "sha256");
+	if (!x->has_outcome)
+		return;
+	json_str(j, "outcome", capture_outcome_name(x->outcome));
+	json_bool(j, "whole", x->is_whole);
 }
 
 static const struct archive_cli_spec spec = {

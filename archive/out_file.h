@@ -3,9 +3,10 @@
  * not at all, or stdout.
  *
  * A file is written beside its final name and renamed over it when it is
- * complete and synced; a device or pipe is written to as it is.  Bytes of a
- * record reach a terminal only if all of them are harmless text: they are held
- * back until that is known.
+ * complete and synced, with the mode of the file that it replaces; links are
+ * followed.  A device or pipe is written to as it is.  Bytes of a record reach
+ * a terminal only if all of them are harmless text: they are held back until
+ * that is known.
  */
 #ifndef AMBER_ARCHIVE_OUT_FILE_H
 #define AMBER_ARCHIVE_OUT_FILE_H
@@ -14,13 +15,15 @@
 #include <stddef.h>
 
 struct err;
+struct layout;
 struct out_file;
 
 enum { OUT_FILE_TERMINAL_MAX = 1 << 20 };	/* bytes shown on one */
 
-/* path NULL or "-": stdout. */
+/* path NULL or "-": stdout.  ERR_ARG: a place inside the archive, which no
+ * result may change; whatever links lead there. */
 int	out_file_open(struct out_file **out, const char *path,
-	struct err *e);
+	const struct layout *archive, struct err *e);
 int	out_file_put(struct out_file *o, const void *p, size_t n,
 	struct err *e);
 /* As out_file_put, for those who want a callback; arg is a struct out_file. */

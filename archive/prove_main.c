@@ -149,7 +149,7 @@ prepare(struct archive_cli *cli, struct prove *p, struct err *e)
 		return r;
 	return cli->json && p->output == NULL ?
 	    0 :
-	    out_file_open(&p->out, p->output, e);
+	    out_file_open(&p->out, p->output, cli->layout, e);
 }
 
 static int

@@ -287,11 +287,12 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 }
 
 static void
-put_epoch_json(const struct archive_cli *cli, const struct epoch_stats *v,
-    struct json *j)
+put_epoch_json(const struct archive_cli *cli, const struct stats *s,
+    const struct epoch_stats *v, struct json *j)
 {
 	const struct epochs_row *row = epochs_of_number(&cli->epochs,
 	    v->number);
+	uint64_t hashes;
 
 	json_object(j, NULL);
 	json_uint(j, "epoch", v->number);
@@ -305,8 +306,11 @@ put_epoch_json(const struct archive_cli *cli, const struct epoch_stats *v,
 	}
 	if (row != NULL) {
 		json_str(j, "algorithm", row->algorithm);
-		json_uint(j, "hashes",
-		    (uint64_t)row->segments * row->steps);
+		hashes = (uint64_t)row->segments * row->steps;
+		json_uint(j, "hashes", hashes);
+		if (s->rate > 0)
+			json_double(j, "seconds",
+			    (double)hashes / (double)s->rate);
 		json_int(j, "not_before", row->epoch.not_before);
 		json_int(j, "not_after", row->epoch.not_after);
 	}
@@ -322,7 +326,7 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	json_uint(j, "entries", s->entries);
 	json_array(j, "epochs");
 	for (size_t i = 0; i < s->n; i++)
-		put_epoch_json(cli, &s->v[i], j);
+		put_epoch_json(cli, s, &s->v[i], j);
 	json_close(j);
 	json_uint(j, "disk_bytes", s->disk_bytes);
 	json_uint(j, "record_bytes", s->sum.record_bytes);

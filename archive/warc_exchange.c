@@ -93,6 +93,33 @@ begin_fields(struct exchange *x, struct err *e)
 	    0;
 }
 
+static bool
+has_error(const struct capture *c, const char *token)
+{
+	return c->error.p != NULL && c->error.n == strlen(token) &&
+	    memcmp(c->error.p, token, c->error.n) == 0;
+}
+
+/* A record holds the request also when nothing of it went out.  What ran out
+ * of time before that is told by its token (RFC 9209 section 2.3). */
+static bool
+was_sent(const struct capture *c)
+{
+	switch (c->outcome) {
+	case CAPTURE_REFUSED:
+	case CAPTURE_DNS_FAILURE:
+	case CAPTURE_CONNECT_FAILURE:
+	case CAPTURE_TLS_FAILURE:
+		return false;
+	case CAPTURE_TIMED_OUT:
+		return !has_error(c, "dns_timeout") &&
+		    !has_error(c, "connection_timeout") &&
+		    !has_error(c, "proxy_internal_error");
+	default:
+		return true;
+	}
+}
+
 /* Why a response is not whole; NULL when it is. */
 static const char *
 truncated(const struct capture *c)
@@ -273,6 +300,8 @@ put_rest(struct exchange *x, struct err *e)
 	for (size_t i = 0; i < c->tls.nchain && r == 0; i++)
 		r = put_bytes(x, "amber-certificate", &c->tls.chain[i], e);
 	if (r == 0 && !x->has_request)
+		r = put_bytes(x, "amber-request-head", &c->request_head, e);
+	if (r == 0 && !x->has_request)
 		r = put_bytes(x, "amber-request-body", &c->request_body, e);
 	if (r == 0 && x->x->receipt != NULL)
 		r = warc_field_base64(&x->block, "amber-receipt",
@@ -323,7 +352,7 @@ warc_exchange_put(struct warc *w, const struct warc_exchange *in,
 	x.has_response = in->capture->response_head.p != NULL &&
 	    in->capture->response_head.n > 0;
 	x.has_request = in->capture->request_head.p != NULL &&
-	    in->capture->request_head.n > 0;
+	    in->capture->request_head.n > 0 && was_sent(in->capture);
 	if (x.has_response)
 		r = put_response(&x, e);
 	if (r == 0 && x.has_request)

@@ -4,7 +4,8 @@
  *
  * A response that came chunked is written without its chunks, and its head
  * is changed to match (RFC 9112 section 7.1.3); the head as it came goes
- * into the metadata, so nothing is lost.  What was cut short says so.
+ * into the metadata, so nothing is lost.  What was cut short says so.  A
+ * request that was never sent is no WARC record: it stands in the metadata.
  */
 #ifndef AMBER_ARCHIVE_WARC_EXCHANGE_H
 #define AMBER_ARCHIVE_WARC_EXCHANGE_H

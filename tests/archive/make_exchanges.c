@@ -40,6 +40,7 @@ struct row {
 	unsigned		 status;
 	enum capture_outcome	 outcome;
 	unsigned		 flags;
+	bool			 is_cut;	/* the head, behind fields */
 	const char		*error, *trailers, *interim, *request_body;
 };
 
@@ -142,6 +143,19 @@ static const struct row rows[] = {
 	{ .name = "connect-failure", .method = "POST",
 	    .outcome = CAPTURE_CONNECT_FAILURE,
 	    .error = "connection_refused", .request_body = "kept" },
+	{ .name = "no-time-to-dial", .method = "GET",
+	    .outcome = CAPTURE_TIMED_OUT, .error = "connection_timeout" },
+	{ .name = "no-time-to-answer", .method = "GET",
+	    .outcome = CAPTURE_TIMED_OUT, .error = "http_response_timeout" },
+	{ .name = "half-a-head", .method = "GET",
+	    .status_line = "HTTP/1.1 200 OK", .fields = "X-Cut: a\r\nX-C",
+	    .is_cut = true, .outcome = CAPTURE_CLOSED_EARLY,
+	    .error = "http_response_incomplete" },
+	{ .name = "nothing-of-it", .method = "GET",
+	    .status_line = "HTTP/1.1 200 OK",
+	    .fields = "Content-Length: 100\r\n", .body = "", .status = 200,
+	    .outcome = CAPTURE_CLOSED_EARLY,
+	    .error = "http_response_incomplete" },
 	{ .name = "escape", .method = "GET",
 	    .status_line = "HTTP/1.1 200 \x1b]0;owned\x07 OK",
 	    .fields = "Content-Type: text/\x1b[31mred\r\n"
@@ -241,8 +255,8 @@ add_response(struct made *m, const struct row *row)
 {
 	if (row->status_line == NULL)
 		return;
-	snprintf(m->response, sizeof(m->response), "%s\r\n%s\r\n",
-	    row->status_line, row->fields);
+	snprintf(m->response, sizeof(m->response), "%s\r\n%s%s",
+	    row->status_line, row->fields, row->is_cut ? "" : "\r\n");
 	m->c.response_head = capture_span(m->response, strlen(m->response));
 	m->c.status = row->status;
 	if (row->body != NULL)
@@ -275,16 +289,16 @@ make(struct made *m, const struct row *row, size_t i)
 	    (struct capture_bytes){ NULL, 0 };
 	if (row->error != NULL)
 		m->c.error = capture_str(row->error);
+	/* As the relay does, also when it is never sent. */
+	snprintf(m->request, sizeof(m->request),
+	    "%s /%s?n=%zu HTTP/1.1\r\nHost: a.example\r\n\r\n", row->method,
+	    row->name, i);
+	m->c.request_head = capture_span(m->request, strlen(m->request));
 	if (row->status_line == NULL) {
 		/* Nothing was sent, nothing came. */
 		m->c.peer = (struct capture_text){ NULL, 0 };
 		memset(&m->c.tls, 0, sizeof(m->c.tls));
 	} else {
-		snprintf(m->request, sizeof(m->request),
-		    "%s /%s?n=%zu HTTP/1.1\r\nHost: a.example\r\n\r\n",
-		    row->method, row->name, i);
-		m->c.request_head = capture_span(m->request,
-		    strlen(m->request));
 		m->c.tls.nchain = 1;
 		m->c.tls.chain[0] = capture_span("\x30\x03\x02\x01\x05", 5);
 	}

@@ -155,7 +155,7 @@ def extract(code, name, *args):
     assert got[0] == code, (name, args, got)
     left = [n for n in os.listdir(T) if n.endswith(".tmp")]
     assert left == [], left
-    if code != 0:
+    if code not in (0, 3) or "--decoded" in args and code != 0:
         assert not os.path.exists(path)
         return got[2]
     return open(path, "rb").read()
@@ -167,9 +167,24 @@ def test_extract():
         for key, args in ((10, []), (10, ["--response"]), (6, ["--request"]), (9, ["--head"]),
                           (5, ["--request", "--head"])):
             if key in c:
-                assert extract(0, name, *args) == c[key], (name, args)
+                whole = key in (5, 6) or c[7] == 0 or (key == 9 and c[9].endswith(b"\r\n\r\n"))
+                assert extract(0 if whole else 3, name, *args) == c[key], (name, args)
             else:
                 extract(1, name, *args)
+    # A part of a body is given, and told from a whole one.
+    for name, why, n in (("over-cap", "body over the cap", 45), ("closed-early", "closed early", 45), ("timed-out", "timed out", 45),
+                         ("nothing-of-it", "closed early", 0)):
+        for args in ([], ["--response"], ["--decoded"]):
+            out, said = kit.expect(3, "extract", "-r", X.root, X.index[name], *X.args, *args)
+            assert len(out) == n and said == "amber-archive extract: not whole: %s after %d bytes\n" % (why, n), said
+        out, said = kit.expect(3, "extract", "-r", X.root, X.index[name], *X.args, "-j", "-o", T + "/out")
+        s = lines(out)[-1]
+        assert (s["bytes"], s["outcome"], s["whole"], s["exit_code"]) == (n, why, False, 3) and "not whole" in said, s
+        for args in (["--request"], ["--request", "--head"], ["--head"]):
+            if "--head" in args:
+                assert kit.expect(0, "extract", "-r", X.root, X.index[name], *X.args, *args)[1] == ""
+    out, _ = kit.expect(0, "extract", "-r", X.root, X.index["plain"], *X.args, "-j", "-o", T + "/out")
+    assert lines(out)[-1]["outcome"] == "complete" and lines(out)[-1]["whole"] is True
     for name in ("plain", "chunked", "gzip", "gzip-members", "deflate", "deflate-raw", "twice", "post"):
         assert extract(0, name, "--decoded") == TEXT, name
     assert "br" in extract(3, "br", "--decoded")
@@ -220,6 +235,23 @@ def test_output():
     assert "a folder" in said
     _, said = kit.expect(2, *args, "")
     assert "without a name" in said
+    # One that leads to nothing yet leads there all the same.
+    os.symlink("devices/new", T + "/dangling")
+    kit.expect(0, *args, T + "/dangling")
+    assert os.readlink(T + "/dangling") == "devices/new" and open(folder + "/new", "rb").read() == TEXT
+    os.symlink("circle", T + "/circle")
+    kit.expect(74, *args, T + "/circle")
+    # A file keeps its mode; a new one has what the umask leaves.
+    for mode in (0o600, 0o640, 0o755):
+        os.chmod(folder + "/new", mode)
+        kit.expect(0, *args, folder + "/new")
+        assert stat.S_IMODE(os.stat(folder + "/new").st_mode) == mode
+    kit.expect(0, *args, folder + "/newer", umask=0o027)
+    assert stat.S_IMODE(os.stat(folder + "/newer").st_mode) == 0o640
+    _, said = kit.expect(74, *args, T + "/nodir/x")
+    assert said == "amber-archive extract: %s/nodir/x cannot be written: folder %s/nodir: No such file or directory\n" % (T, T)
+    os.unlink(folder + "/new")
+    os.unlink(folder + "/newer")
     # By links of our own: the machine's devices are not staked on this test.
     for name in ("null", "full"):
         os.symlink("/dev/" + name, folder + "/" + name)
@@ -240,6 +272,32 @@ def test_output():
         pass
     os.close(fd)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2 and b"\x1b" not in out, out
+
+
+def test_output_inside():
+    """-o: no place of the archive that is read, whatever leads there."""
+    root = kit.copy(X.root, T + "/inside")
+    os.mkdir(root + "/mine")
+    os.makedirs(T + "/elsewhere")
+    os.rename(root + "/epoch", T + "/elsewhere/epoch")
+    os.symlink(T + "/elsewhere/epoch", root + "/epoch")
+    os.symlink(root + "/seg", T + "/to-seg")
+    os.symlink(kit.segments(root)[0], T + "/to-segment")
+    os.symlink("inside/seg/new", T + "/to-nothing")
+    had = {d: sorted(fs) for d, _, fs in os.walk(root)} | {k: v for k, v in tree_of(root).items()}
+    segment = os.path.basename(kit.segments(root)[0])
+    places = [root + "/seg/" + segment, root + "/seg/new", root + "/checkpoint", root + "/LOCK", root + "/new",
+              root + "/mine/x", root + "/epoch/5.cose", T + "/elsewhere/epoch/6.cose", T + "/to-seg/x", T + "/to-segment",
+              T + "/to-nothing", root + "/quarantine/x", T + "/elsewhere/../inside/seg/" + segment]
+    for place in places:
+        for c in (["extract", "1", *X.args], ["export", "--warc", *X.args], ["prove", "1"], ["prove", "1", "-j"]):
+            _, said = kit.expect(2, *c, "-r", root, "-o", place)
+            assert "lies inside the archive" in said, said
+    kit.expect(2, "extract", "1", *X.args, "-r", ".", "-o", "x", cwd=root)
+    kit.expect(2, "extract", "1", *X.args, "-r", "..", "-o", segment, cwd=root + "/seg")
+    assert {d: sorted(fs) for d, _, fs in os.walk(root)} | tree_of(root) == had
+    kit.expect(0, "extract", "1", *X.args, "-r", root, "-o", T + "/elsewhere/x")
+    kit.expect(0, "extract", "1", *X.args, "-r", "inside", "-o", "beside", cwd=T)
 
 
 def test_full_stdout():
@@ -406,6 +464,12 @@ def test_receipts():
     open(path, "w").write(v[0]["receipt"])
     out, _ = kit.expect(0, "check", "-r", X.root, "--pin", X.pin, path, "--json")
     assert lines(out)[-1]["held"]
+    # What was not asked has no answer.
+    assert lines(out)[-1]["key_fits"] is None
+    out, _ = kit.expect(0, "check", "--pin", X.pin, path, "--json")
+    assert lines(out)[-1]["held"] is None
+    _, said = kit.expect(2, "check", "--alone", "-r", X.root, "--pin", X.pin, path)
+    assert "--alone" in said
     kit.expect(2, "check", path)                    # whose?
     kit.expect(2, "check", "--pin", X.pin, T + "/none")
     kit.expect(1, "prove", "-r", X.root, 4000)
@@ -479,6 +543,8 @@ def test_stats():
     assert "capture_bytes" not in lines(out)[-1]
     out, _ = kit.expect(0, "stats", "-r", X.root, "--rate", "10")
     assert b"20 rx/0 hashes, 2 s" in out or b"20 rx/0 hashes, 2.0 s" in out, out
+    out, _ = kit.expect(0, "stats", "-r", X.root, "--rate", "8", "--json")
+    assert [e["seconds"] for e in lines(out)[-1]["epochs"]] == [2.5, 2.5], out
     kit.expect(2, "stats", "-r", X.root, "--rate", "0")
 
 
@@ -548,6 +614,24 @@ def test_repair():
         assert T + "/cp" in said
     # Of two the last would win, and the first may know more.
     kit.expect(2, "repair", "-r", root, "--against", T + "/receipt", "--against", T + "/receipt")
+
+
+def test_interrupt_output():
+    """Whichever signal asks: no temporary stays beside -o."""
+    root = kit.copy(X.root, T + "/waiting")
+    os.unlink(root + "/checkpoint")
+    os.mkfifo(root + "/checkpoint")         # it waits there
+    folder = T + "/interrupted"
+    os.mkdir(folder)
+    for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        p = subprocess.Popen([kit.PROGRAM, "export", "--warc", "-r", root, *X.args, "-o", folder + "/x"],
+                             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while not os.listdir(folder) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert [n for n in os.listdir(folder) if n.endswith(".tmp")]
+        p.send_signal(sig)
+        assert p.wait(60) == 130 and os.listdir(folder) == [], (sig, p.returncode, os.listdir(folder))
 
 
 def test_interrupt():
