@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/stop.h"
+#include "base/utf8.h"
 
 enum {
 	PROGRESS_AFTER_MS = 1000,
@@ -88,18 +89,41 @@ archive_cli_json_end(struct archive_cli *cli, struct err *e)
 	return r;
 }
 
+/* One character of s, or a byte that is none: how many were taken; *width is
+ * what it takes on the screen.  A backslash is doubled, so that who reads can
+ * tell what was one from what is not to be printed. */
+static size_t
+put_one(const char *s, size_t n, unsigned *width)
+{
+	size_t k = utf8_step_shown(s, n);
+
+	*width = 1;
+	if (k > 0 && *s != '\\')
+		(void)fwrite(s, 1, k, stdout);
+	else if (k > 0)
+		*width = (unsigned)printf("\\\\");
+	else {
+		if ((k = utf8_step(s, n, NULL)) == 0)
+			k = 1;
+		*width = 4 * (unsigned)k;
+		for (size_t i = 0; i < k; i++)
+			(void)printf("\\x%02x", (unsigned char)s[i]);
+	}
+	return k;
+}
+
 void
 archive_cli_put(const void *p, size_t n, unsigned width)
 {
 	const char *s = p;
-	char out[256];
-	unsigned used = 0;
+	unsigned used = 0, one = 0;
 
 	while (n > 0) {
-		size_t k = json_escape(out, sizeof(out), &s, &n);
+		size_t k = put_one(s, n, &one);
 
-		(void)fwrite(out, 1, k, stdout);
-		used += (unsigned)k;
+		s += k;
+		n -= k;
+		used += one;
 	}
 	for (; used < width; used++)
 		(void)fputc(' ', stdout);

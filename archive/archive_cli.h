@@ -107,7 +107,8 @@ void	archive_cli_note(struct archive_cli *cli, const char *fmt, ...)
 /* An NDJSON line: begin it, add fields to what it returns, end it. */
 struct json *archive_cli_json(struct archive_cli *cli, const char *type);
 int	archive_cli_json_end(struct archive_cli *cli, struct err *e);
-/* Escaped text on stdout, padded with blanks to width. */
+/* Text on stdout for people, padded with blanks to width: control characters
+ * and bytes that are not UTF-8 as \xNN, a backslash as two. */
 void	archive_cli_put(const void *p, size_t n, unsigned width);
 /* A time of unix milliseconds, "2026-11-30T12:00:00.123Z". */
 void	archive_cli_put_ms(int64_t ms);

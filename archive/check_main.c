@@ -68,7 +68,7 @@ check_alone(struct archive_cli *cli, struct check *k, struct err *e)
 {
 	int r;
 
-	if ((r = io_read_file(cli->args[0], &k->text, e)) != 0) {
+	if ((r = io_read_file_or_pipe(cli->args[0], &k->text, e)) != 0) {
 		if (r == ERR_LIMIT)
 			r = err_set(e, ERR_FORMAT, "too long for a receipt");
 		else if (r == ERR_NOENT || r == ERR_ARG)
@@ -140,10 +140,11 @@ put(const struct archive_cli *cli, const struct check *k,
 	const struct capture *c = &rec->record.capture;
 
 	(void)printf("receipt      true: entry %" PRIu64 ", %s, of %s at %"
-		     PRIu64 " entries\n",
+		     PRIu64 " %s\n",
 	    k->receipt.proof.index,
 	    k->receipt.is_manifest ? "an epoch manifest" : "a record",
-	    k->cp.origin, k->cp.size);
+	    k->cp.origin, k->cp.size,
+	    k->cp.size == 1 ? "entry" : "entries");
 	if (!k->receipt.is_manifest) {
 		(void)printf("puzzle       ");
 		archive_cli_put_hex(k->receipt.head.puzzle, SEAL_ID_LEN);

@@ -10,7 +10,7 @@
 #include "archive/keyring.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/io.h"
+#include "base/key_file.h"
 #include "base/secret.h"
 
 enum {
@@ -104,13 +104,13 @@ read_key(const char *path,
     bool (*parse)(uint8_t out[SEAL_KEY_LEN], const char *p, size_t n),
     const char *form, struct secret **out, struct err *e)
 {
-	struct bytes text = BYTES_INIT(KEYRING_FILE_MAX);
+	struct bytes text = BYTES_INIT(KEY_FILE_MAX);
 	struct secret *key = NULL;
 	int r;
 
 	if ((r = secret_new(&key, SEAL_KEY_LEN, e)) != 0)
 		return r;
-	r = io_read_file(path, &text, e);
+	r = key_file_read(path, &text, e);
 	if (r == ERR_LIMIT ||
 	    (r == 0 && !parse(key->p, (const char *)text.p, text.len)))
 		r = err_set(e, ERR_FORMAT, "it is not %s", form);

@@ -22,7 +22,6 @@ struct secret;
 
 enum {
 	KEYRING_MAX = 4096,		/* keys */
-	KEYRING_FILE_MAX = 256,		/* bytes of a key's file */
 };
 
 int	keyring_new(struct keyring **out, struct err *e);

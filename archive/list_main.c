@@ -297,6 +297,10 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 		archive_cli_note(cli, "COMMITTED BY is the last write of the "
 		    "segment's file, by the file system's word: a sealed "
 		    "record tells no time");
+	if (r == 0 && !cli->json && cli->nargs == 1 &&
+	    l->records + l->damaged == 0)
+		archive_cli_note(cli, "no records there: what there is are "
+		    "epochs' manifests, which show tells");
 	if (r == 0 && l->failed + l->damaged > 0)
 		archive_cli_code(cli, ARCHIVE_EXIT_FAILED);
 	return r;

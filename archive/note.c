@@ -68,11 +68,34 @@ parse_line(const struct line *l, struct line *name, uint8_t *blob, size_t *n,
 }
 
 static bool
-is_by(const struct line *name, const uint8_t *blob, const struct vkey *pin)
+is_name(const struct line *name, const struct vkey *pin)
 {
 	return name->n == strlen(pin->name) &&
-	    memcmp(name->p, pin->name, name->n) == 0 &&
+	    memcmp(name->p, pin->name, name->n) == 0;
+}
+
+static bool
+is_by(const struct line *name, const uint8_t *blob, const struct vkey *pin)
+{
+	return is_name(name, pin) &&
 	    memcmp(blob, pin->id, VKEY_ID_LEN) == 0;
+}
+
+/* other: the id of a line of that name, or NULL. */
+static int
+not_by(const struct vkey *pin, const uint8_t *other, struct err *e)
+{
+	char want[2 * VKEY_ID_LEN + 1], id[2 * VKEY_ID_LEN + 1];
+
+	(void)sodium_bin2hex(want, sizeof(want), pin->id, VKEY_ID_LEN);
+	if (other == NULL)
+		return err_set(e, ERR_AUTH,
+		    "the signed note is not signed by %s+%s", pin->name, want);
+	(void)sodium_bin2hex(id, sizeof(id), other, VKEY_ID_LEN);
+	return err_set(e, ERR_AUTH,
+	    "the signed note is not signed by %s+%s, but by %s+%s: another "
+	    "key of that name",
+	    pin->name, want, pin->name, id);
 }
 
 /* All signature lines; those by pin must hold. */
@@ -80,8 +103,8 @@ static int
 check_lines(const char *text, size_t text_len, const char *p, size_t n,
     const struct vkey *pin, struct err *e)
 {
-	uint8_t blob[SIG_BLOB_MAX];
-	bool is_signed = false;
+	uint8_t blob[SIG_BLOB_MAX], other[VKEY_ID_LEN];
+	bool is_signed = false, has_other = false;
 	unsigned count = 0;
 	size_t len;
 	int r;
@@ -106,6 +129,9 @@ check_lines(const char *text, size_t text_len, const char *p, size_t n,
 				return r;
 			}
 			is_signed = true;
+		} else if (pin != NULL && is_name(&name, pin)) {
+			memcpy(other, blob, sizeof(other));
+			has_other = true;
 		}
 		n -= l.n + 1;
 		p = nl + 1;
@@ -113,8 +139,7 @@ check_lines(const char *text, size_t text_len, const char *p, size_t n,
 	if (count == 0)
 		return bad(e, "no signature line");
 	if (pin != NULL && !is_signed)
-		return err_set(e, ERR_AUTH,
-		    "the signed note is not signed by %s", pin->name);
+		return not_by(pin, has_other ? other : NULL, e);
 	return 0;
 }
 

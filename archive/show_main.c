@@ -100,6 +100,36 @@ put_outside(const struct archive_cli_record *rec)
 	(void)printf("%-15s%" PRIu64 " bytes\n", "size", f->cipher_len);
 }
 
+/* The line alone that ends a head: trailers that were none. */
+static bool
+is_empty(const struct capture_bytes *head)
+{
+	return head->n == 0 || (head->n == 1 && head->p[0] == '\n') ||
+	    (head->n == 2 && memcmp(head->p, "\r\n", 2) == 0);
+}
+
+static void
+put_flags(unsigned flags)
+{
+	static const struct { unsigned flag; const char *name; } rows[] = {
+		{ CAPTURE_CHUNKED, "chunked" },
+		{ CAPTURE_REUSED, "reused" },
+		{ CAPTURE_REDACTED, "redacted" },
+	};
+	const char *gap = "";
+
+	if (flags == 0)
+		return;
+	put_name("flags");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if ((flags & rows[i].flag) == 0)
+			continue;
+		(void)printf("%s%s", gap, rows[i].name);
+		gap = " ";
+	}
+	(void)printf("\n");
+}
+
 /* Line by line, each escaped. */
 static void
 put_head(const char *title, const struct capture_bytes *head)
@@ -107,7 +137,7 @@ put_head(const char *title, const struct capture_bytes *head)
 	struct head_view v;
 	struct head_line l;
 
-	if (head->p == NULL)
+	if (head->p == NULL || is_empty(head))
 		return;
 	(void)printf("\n%s\n", title);
 	head_view_begin(&v, head);
@@ -176,11 +206,7 @@ put_capture(const struct capture *c)
 		(void)printf("%-15s%zu\n", "certificates", c->tls.nchain);
 	put_times(c);
 	put_text("software", &c->software);
-	if (c->flags != 0)
-		(void)printf("%-15s%s%s%s\n", "flags",
-		    (c->flags & CAPTURE_CHUNKED) != 0 ? "chunked " : "",
-		    (c->flags & CAPTURE_REUSED) != 0 ? "reused " : "",
-		    (c->flags & CAPTURE_REDACTED) != 0 ? "redacted" : "");
+	put_flags(c->flags);
 	put_body("request body", &c->request_body);
 	put_body("response body", &c->response_body);
 	put_head("request head", &c->request_head);

@@ -284,6 +284,17 @@ put_facts(struct exchange *x, struct err *e)
 	return r;
 }
 
+/* Not the empty line that ends the chunks when there are none. */
+static int
+put_trailers(struct exchange *x, struct err *e)
+{
+	const struct capture_bytes *t = &x->c->trailers;
+
+	if (t->n == 2 && memcmp(t->p, "\r\n", 2) == 0)
+		return 0;
+	return put_bytes(x, "amber-trailers", t, e);
+}
+
 /* Bytes for which the other records have no place. */
 static int
 put_rest(struct exchange *x, struct err *e)
@@ -296,7 +307,7 @@ put_rest(struct exchange *x, struct err *e)
 	if (r == 0 && x->is_head_changed)
 		r = put_bytes(x, "amber-response-head", &c->response_head, e);
 	if (r == 0)
-		r = put_bytes(x, "amber-trailers", &c->trailers, e);
+		r = put_trailers(x, e);
 	for (size_t i = 0; i < c->tls.nchain && r == 0; i++)
 		r = put_bytes(x, "amber-certificate", &c->tls.chain[i], e);
 	if (r == 0 && !x->has_request)

@@ -3,6 +3,7 @@
  * must not accept an envelope that cose_sign1_make() would not have written.
  */
 #include <assert.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -150,14 +151,17 @@ int
 cose_sign1_verify(const struct cose_sign1 *s, const struct vkey *pin,
     const char *aad, struct err *e)
 {
+	char id[2 * VKEY_ID_LEN + 1], want[2 * VKEY_ID_LEN + 1];
 	struct bytes tbs = BYTES_INIT(0);
 	int r;
 
-	if (memcmp(s->kid, pin->id, sizeof(pin->id)) != 0)
+	if (memcmp(s->kid, pin->id, sizeof(pin->id)) != 0) {
+		(void)sodium_bin2hex(id, sizeof(id), s->kid, VKEY_ID_LEN);
+		(void)sodium_bin2hex(want, sizeof(want), pin->id, VKEY_ID_LEN);
 		return err_set(e, ERR_AUTH,
-		    "COSE_Sign1: signed by another "
-		    "key than %s's",
-		    pin->name);
+		    "COSE_Sign1: signed by another key (%s) than %s's (%s)",
+		    id, pin->name, want);
+	}
 	if ((r = make_signed(&tbs, s, aad, e)) == 0)
 		r = vkey_verify(pin, tbs.p, tbs.len, s->sig, e);
 	bytes_free(&tbs);

@@ -217,6 +217,24 @@ out:
 	return r;
 }
 
+int
+io_read_file_or_pipe(const char *path, struct bytes *out, struct err *e)
+{
+	size_t before = out->len;
+	struct stat st;
+	int fd = -1, r;
+
+	if (stat(path, &st) == -1 || !S_ISFIFO(st.st_mode))
+		return io_read_file(path, out, e);
+	/* Not O_NONBLOCK: before its writer comes a pipe looks empty. */
+	if ((r = open_file(path, O_RDONLY, &fd, e)) != 0)
+		return r;
+	if ((r = read_to_end(fd, out, e)) != 0)
+		bytes_truncate(out, before);
+	close(fd);
+	return r;
+}
+
 static int
 sync_fd(int fd)
 {

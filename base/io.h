@@ -31,6 +31,11 @@ int	io_pwrite_full(int fd, const void *p, size_t n, uint64_t off,
  * out is as it was.  "-" is no special name. */
 int	io_read_file(const char *path, struct bytes *out, struct err *e);
 
+/* The same, but a pipe is read to its end: opening waits for its writer, and
+ * reading until that is done. */
+int	io_read_file_or_pipe(const char *path, struct bytes *out,
+	struct err *e);
+
 /*
  * Atomic replace: a temporary file beside path, written, fsync'd, renamed
  * over it, and the folder fsync'd; on failure the temporary is removed and

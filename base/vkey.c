@@ -9,7 +9,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/identity.h"
-#include "base/io.h"
+#include "base/key_file.h"
 #include "base/utf8.h"
 #include "base/vkey.h"
 
@@ -148,14 +148,17 @@ vkey_print(const struct vkey *v, char out[VKEY_TEXT_MAX])
 int
 vkey_from_arg(struct vkey *v, const char *arg, struct err *e)
 {
-	struct bytes text = BYTES_INIT(VKEY_TEXT_MAX);	/* newline for NUL */
+	struct bytes text = BYTES_INIT(KEY_FILE_MAX);
 	struct err file = ERR_INIT;
 	int r;
 
+	if (arg[0] == '\0')
+		return err_set(e, ERR_ARG,
+		    "a verifier key, or the name of its file, is empty");
 	/* A key first: then no file's name can stand in for one. */
 	if (vkey_parse(v, arg, strlen(arg), e) == 0)
 		return 0;
-	r = io_read_file(arg, &text, &file);
+	r = key_file_read(arg, &text, &file);
 	if (r == ERR_NOENT && strchr(arg, '+') != NULL) {
 		r = ERR_FORMAT;		/* a key was meant; e has its fault */
 		goto out;

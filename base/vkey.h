@@ -37,7 +37,8 @@ int	vkey_make(struct vkey *v, const char *origin,
  * which part is wrong; the key id must match.  v is filled on success only. */
 int	vkey_parse(struct vkey *v, const char *text, size_t n, struct err *e);
 void	vkey_print(const struct vkey *v, char out[VKEY_TEXT_MAX]);
-/* --pin: a vkey, or the name of a file that holds one. */
+/* --pin: a vkey, or the name of a file (or pipe) that holds one; key_file.h
+ * says how. */
 int	vkey_from_arg(struct vkey *v, const char *arg, struct err *e);
 bool	vkey_is_equal(const struct vkey *a, const struct vkey *b);
 /* RFC 8032 Ed25519 over msg.  0 or ERR_AUTH. */

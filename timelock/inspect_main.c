@@ -47,6 +47,7 @@ static const struct option options[] = {
 enum { MEASURE_MS = 1500, MEASURE_AT_LEAST = 8 };
 
 struct inspect {
+	bool		 is_wrong;	/* the command line */
 	const char	*manifest, *pin;
 	bool		 has_rate, json;
 	double		 rate;		/* hashes a second; 0: none */
@@ -278,6 +279,18 @@ show_json(const struct inspect *in, struct err *e)
 }
 
 static int
+read_pin(struct inspect *in, struct vkey *pin, struct err *e)
+{
+	int r;
+
+	if ((r = vkey_from_arg(pin, in->pin, e)) != 0) {
+		err_ctx(e, "--pin");
+		in->is_wrong = true;
+	}
+	return r;
+}
+
+static int
 run(struct inspect *in, struct err *e)
 {
 	struct err why = ERR_INIT;
@@ -285,7 +298,7 @@ run(struct inspect *in, struct err *e)
 	int r;
 
 	if ((r = timelock_cli_begin(e)) != 0 ||
-	    (in->pin != NULL && (r = vkey_from_arg(&pin, in->pin, e)) != 0) ||
+	    (in->pin != NULL && (r = read_pin(in, &pin, e)) != 0) ||
 	    (r = manifest_load(in->manifest, in->pin != NULL ? &pin : NULL,
 	    &in->m, e)) != 0)
 		return r;
@@ -309,6 +322,8 @@ inspect_main(int argc, char **argv)
 
 	if ((code = parse(&in, argc, argv)) >= 0)
 		return code;
-	return run(&in, &e) == 0 ? TIMELOCK_EXIT_OK :
-	    timelock_cli_fail("inspect", &e);
+	if (run(&in, &e) == 0)
+		return TIMELOCK_EXIT_OK;
+	return in.is_wrong ? timelock_cli_usage_err("inspect", &e) :
+			     timelock_cli_fail("inspect", &e);
 }

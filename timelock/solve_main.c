@@ -68,9 +68,25 @@ struct solve {
 	int		 cpu;		/* -1: the first allowed */
 	struct progress	 line;
 	struct manifest	*m;
+	bool		 is_wrong;	/* the command line */
 };
 
 /* ---- command line ---- */
+
+static int
+take_rest(struct solve *s, int argc, char **argv)
+{
+	if (s->pin == NULL)
+		return timelock_cli_usage("solve", "--pin is missing");
+	if (s->journal == NULL)
+		return timelock_cli_usage("solve", "--journal is missing");
+	if (s->key_out == NULL)
+		return timelock_cli_usage("solve", "--key-out is missing");
+	if (optind + 1 != argc)
+		return timelock_cli_usage("solve", "one MANIFEST is needed");
+	s->manifest = argv[optind];
+	return -1;
+}
 
 /* -1 to go on, else the exit code. */
 static int
@@ -121,12 +137,7 @@ parse(struct solve *s, int argc, char **argv)
 			return timelock_cli_hint("solve");
 		}
 	}
-	if (optind + 1 != argc || s->pin == NULL || s->journal == NULL ||
-	    s->key_out == NULL)
-		return timelock_cli_usage("solve", "one MANIFEST, --pin, "
-		    "--journal and --key-out are needed");
-	s->manifest = argv[optind];
-	return -1;
+	return take_rest(s, argc, argv);
 }
 
 /* ---- telling ---- */
@@ -363,6 +374,18 @@ check_ways(const struct solve *s, struct err *e)
 }
 
 static int
+read_pin(struct solve *s, struct vkey *pin, struct err *e)
+{
+	int r;
+
+	if ((r = vkey_from_arg(pin, s->pin, e)) != 0) {
+		err_ctx(e, "--pin");
+		s->is_wrong = true;
+	}
+	return r;
+}
+
+static int
 run(struct solve *s, struct err *e)
 {
 	struct journal_found found = { 0 };
@@ -372,7 +395,7 @@ run(struct solve *s, struct err *e)
 
 	if ((r = timelock_cli_begin(e)) != 0 ||
 	    (r = check_ways(s, e)) != 0 ||
-	    (r = vkey_from_arg(&pin, s->pin, e)) != 0 ||
+	    (r = read_pin(s, &pin, e)) != 0 ||
 	    (r = manifest_load(s->manifest, &pin, &s->m, e)) != 0 ||
 	    (r = check_algorithm(s, e)) != 0 ||
 	    (r = journal_open(&j, s->journal, s->m, &found, e)) != 0)
@@ -404,6 +427,8 @@ solve_main(int argc, char **argv)
 
 	if ((code = parse(&s, argc, argv)) >= 0)
 		return code;
-	return run(&s, &e) == 0 ? TIMELOCK_EXIT_OK :
-	    timelock_cli_fail("solve", &e);
+	if (run(&s, &e) == 0)
+		return TIMELOCK_EXIT_OK;
+	return s.is_wrong ? timelock_cli_usage_err("solve", &e) :
+			    timelock_cli_fail("solve", &e);
 }

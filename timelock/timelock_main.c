@@ -42,7 +42,8 @@ usage(FILE *f)
 	    "  -V, --version  print the version\n\n"
 	    "Exit codes: 0 done; 1 refused or failed; 2 wrong command line;\n"
 	    "3 the RandomX library or the machine cannot do it; 4 stopped by\n"
-	    "a signal; 11 the file is in use by another process.\n", f);
+	    "a signal; 11 the file is in use by another process; 41 the\n"
+	    "system refused to make compiled code executable.\n", f);
 }
 
 /* getopt begins its messages with argv[0]. */

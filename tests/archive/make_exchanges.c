@@ -61,7 +61,8 @@ static const struct row rows[] = {
 	    .fields = "Content-Encoding: gzip\r\n"
 		      "Transfer-Encoding: chunked\r\n",
 	    .body = TEXT, .coding = GZIP, .status = 200,
-	    .flags = CAPTURE_CHUNKED },
+	    .flags = CAPTURE_CHUNKED | CAPTURE_REUSED,
+	    .trailers = "\r\n" },
 	{ .name = "gzip-members", .method = "GET",
 	    .status_line = "HTTP/1.1 200 OK",
 	    .fields = "Content-Encoding: x-gzip\r\n", .body = TEXT,
@@ -159,7 +160,8 @@ static const struct row rows[] = {
 	{ .name = "escape", .method = "GET",
 	    .status_line = "HTTP/1.1 200 \x1b]0;owned\x07 OK",
 	    .fields = "Content-Type: text/\x1b[31mred\r\n"
-		      "X-\x9b: \xff\xfe\r\nContent-Length: 6\r\n",
+		      "X-\x9b: \xff\xfe\r\nETag: \"v\\1\"\r\n"
+		      "X-C1: \xc2\x9b \xc3\xa9\r\nContent-Length: 6\r\n",
 	    .body = "\x1b[2J\n\x07", .status = 200 },
 	{ .name = "latin1", .method = "GET",
 	    .status_line = "HTTP/1.1 200 OK",

@@ -3,6 +3,7 @@
  * round trips, each line's faults, every flipped bit.
  */
 #include <stdlib.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "archive/checkpoint.h"
@@ -62,6 +63,8 @@ static void
 test_checkpoint(void **state)
 {
 	struct merkle m, less;
+	char hex[2 * VKEY_ID_LEN + 1];
+	struct vkey twin;
 	struct bytes b = make_note(5, &m), c;
 	struct checkpoint cp;
 	struct err e = ERR_INIT;
@@ -78,6 +81,16 @@ test_checkpoint(void **state)
 			     identity_vkey(other), &e),
 	    ERR_AUTH);
 	test_err_is(&e, ERR_AUTH, "not signed by");
+	/* Of that name and another key: the ids tell them apart. */
+	assert_int_equal(vkey_make(&twin, pin->name,
+			     identity_vkey(other)->pub, NULL),
+	    0);
+	assert_int_equal(checkpoint_open(&cp, (char *)b.p, b.len, &twin, &e),
+	    ERR_AUTH);
+	sodium_bin2hex(hex, sizeof(hex), pin->id, VKEY_ID_LEN);
+	test_err_is(&e, ERR_AUTH, hex);
+	sodium_bin2hex(hex, sizeof(hex), twin.id, VKEY_ID_LEN);
+	test_err_is(&e, ERR_AUTH, hex);
 	for (size_t bit = 0; bit < b.len * 8; bit++) {
 		int r;
 

@@ -4,6 +4,7 @@
  * test_cose_peer.py compares them with an independent reading.
  */
 #include <stdlib.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -85,6 +86,7 @@ test_others(void **state)
 {
 	struct identity *id = new_identity("relay.example");
 	struct identity *other = new_identity("relay.example");
+	char hex[9];
 	struct bytes out = BYTES_INIT(1000);
 	struct vkey same_id = *identity_vkey(other);
 	struct cose_sign1 s;
@@ -96,7 +98,10 @@ test_others(void **state)
 	assert_int_equal(cose_sign1_parse(&s, out.p, out.len, NULL), 0);
 	assert_int_equal(cose_sign1_verify(&s, identity_vkey(other), aad, &e),
 	    ERR_AUTH);
-	test_err_is(&e, ERR_AUTH, "signed by another key");
+	test_err_is(&e, ERR_AUTH, "signed by another key (");
+	assert_int_equal(strcspn(strchr(e.msg, '(') + 1, ")"), 8);
+	sodium_bin2hex(hex, sizeof(hex), identity_vkey(other)->id, 4);
+	assert_non_null(strstr(e.msg, hex));
 	/* A key id is short: one that collides does not help. */
 	memcpy(same_id.id, identity_vkey(id)->id, sizeof(same_id.id));
 	assert_int_equal(cose_sign1_verify(&s, &same_id, aad, &e), ERR_AUTH);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/identity.h"
+#include "base/key_file.h"
 #include "base/secret.h"
 #include "base/vkey.h"
 #include "tests/test_alloc.h"
@@ -226,7 +227,7 @@ test_equal(void **state)
 static void
 test_from_arg(void **state)
 {
-	char *path = test_path(*state, "pin"), big[VKEY_TEXT_MAX + 1];
+	char *path = test_path(*state, "pin"), big[KEY_FILE_MAX + 1];
 	struct vkey v, want;
 	struct err e;
 
@@ -245,6 +246,15 @@ test_from_arg(void **state)
 	test_file_write(path, FOO "\n", strlen(FOO) + 1);
 	assert_int_equal(vkey_from_arg(&v, path, &e), 0);
 	assert_true(vkey_is_equal(&v, &want));
+	memset(&v, 0, sizeof(v));
+	test_file_write(path, FOO " \r\n\n", strlen(FOO) + 4);
+	assert_int_equal(vkey_from_arg(&v, path, &e), 0);
+	assert_true(vkey_is_equal(&v, &want));
+	test_file_write(path, FOO "\n" FOO "\n", 2 * strlen(FOO) + 2);
+	assert_int_equal(vkey_from_arg(&v, path, &e), ERR_FORMAT);
+	test_err_is(&e, ERR_FORMAT, "more than one line");
+	assert_int_equal(vkey_from_arg(&v, "", &e), ERR_ARG);
+	test_err_is(&e, ERR_ARG, "empty");
 	test_file_write(path, "x+y\n", 4);
 	assert_int_equal(vkey_from_arg(&v, path, &e), ERR_FORMAT);
 	test_err_is(&e, ERR_FORMAT, path);

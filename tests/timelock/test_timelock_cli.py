@@ -186,6 +186,23 @@ class Folder(unittest.TestCase):
         run("keygen", "--origin", NAME, "--out", "id2")
         p = run("inspect", "m.cose", "--pin", "id2.vkey", code=1)
         self.assertEqual(p.stdout, "")
+        for path in ("id.vkey", "id2.vkey"):
+            self.assertIn("(" + read(path).decode().split("+")[1] + ")",
+                          p.stderr)
+        # a pin that is none is the command line's fault
+        for args in (["inspect", "m.cose"], ["solve", "m.cose", "-J", "no.j",
+                                             "-k", "no.k"]):
+            for pin in ("nothing", "m.cose", ""):
+                p = run(*args, "--pin", pin, code=2)
+                self.assertIn("--pin: ", p.stderr)
+        for left, want in (("-p", "--pin"), ("-J", "--journal"),
+                           ("-k", "--key-out"), (None, "one MANIFEST")):
+            args = [a for o in ("-p", "-J", "-k") if o != left
+                    for a in (o, "x")]
+            p = run("solve", *args, *(["m.cose"] if left else []), code=2)
+            self.assertEqual(p.stderr.splitlines()[0], "amber-timelock solve:"
+                             " " + want + (" is missing" if left else
+                                           " is needed"))
 
     # ---- solving ----
 
