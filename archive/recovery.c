@@ -242,6 +242,8 @@ recovery_run(struct recovery *out, struct layout *l,
 	out->before = run->scan.before;
 	out->scanned = run->scanned;
 	out->quarantined = run->quarantined;
+	out->unread = run->unread;
+	out->is_rewritten = run->is_rewritten;
 	run_free(run);
 	free(run);
 	if (r != 0) {

@@ -10,6 +10,7 @@
 #ifndef AMBER_ARCHIVE_RECOVERY_H
 #define AMBER_ARCHIVE_RECOVERY_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "archive/epoch.h"
@@ -33,6 +34,12 @@ struct recovery_opts {
 	size_t			 against_len;	/* 0: none */
 	const struct recovery_key *keys;	/* to try unsigned entries */
 	size_t			 nkeys;
+	/* For a repair, whose time may grow with the archive: the seams of
+	 * all segments are looked at, not of the newest alone, and all
+	 * entries are read when `against` speaks for a part of them. */
+	bool			 is_thorough;
+	/* Ends that reading, by ERR_CANCEL; NULL: nothing does. */
+	const volatile sig_atomic_t *stop;
 	/* Bytes looked at so far and in all; NULL: nobody asks. */
 	void			(*on_progress)(void *arg, uint64_t done,
 				    uint64_t all);
@@ -55,10 +62,14 @@ struct recovery {
 	uint64_t	scanned;	/* frames read one by one */
 	uint64_t	quarantined;	/* bytes */
 	bool		checkpoint_ignored; /* `checkpoint` was unreadable */
+	uint64_t	unread;		/* older segments, whose end alone */
+					/* was looked at, if that */
+	bool		is_rewritten;	/* with ERR_CORRUPT: a signed */
+					/* checkpoint contradicts the log */
 };
 
 /* ERR_CORRUPT (refused, folder untouched), ERR_SYS (errno ENOSPC: no room
- * for the copy, nothing changed), the signer's errors. */
+ * for the copy, nothing changed), ERR_CANCEL, the signer's errors. */
 int	recovery_run(struct recovery *out, struct layout *l,
 	const struct recovery_opts *o, struct err *e);
 void	recovery_free(struct recovery *r, const struct disk *d);

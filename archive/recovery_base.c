@@ -64,6 +64,7 @@ recovery_base_open(const struct layout *l, uint64_t first,
 
 	s->fd = -1;
 	s->r = NULL;
+	s->first = first;
 	if ((r = layout_open_segment(l, first, &s->fd, e)) != 0)
 		return r;
 	if (fstat(s->fd, &st) == -1)
@@ -196,42 +197,72 @@ base_epochs(struct recovery_run *run, size_t i, struct err *e)
 	return 0;
 }
 
-/* Is firsts[i] closed under our signature?  Then the scan begins behind it. */
+int
+recovery_base_closing(struct recovery_run *run, struct recovery_segment *s,
+    struct segment_trailer *t, struct bytes *note, bool *is_closed,
+    struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct checkpoint cp;
+	uint64_t off;
+	int r;
+
+	*is_closed = false;
+	r = segment_read_closing(s->r, t, note, &off, &why);
+	if (r == ERR_NOENT)
+		return 0;
+	if (r != 0)
+		return recovery_base_unread(e, s->first, r, &why);
+	*is_closed = checkpoint_open(&cp, (char *)note->p, note->len,
+			 &run->scan.pin, NULL) == 0 &&
+	    checkpoint_check_tree(&cp, &t->tree, NULL) == 0 &&
+	    t->tree.size - t->entries == s->first &&
+	    memcmp(segment_read_header(s->r)->origin, run->scan.origin, 32) ==
+		0;
+	return 0;
+}
+
+int
+recovery_base_agree(struct recovery_run *run, const struct merkle *tree,
+    struct err *e)
+{
+	static const char *const names[RECOVERY_SOURCES] = {
+		"the file checkpoint", "the signer's last note",
+		"the given checkpoint"
+	};
+	int r;
+
+	for (size_t i = 0; i < RECOVERY_SOURCES; i++) {
+		const struct recovery_known *k = &run->known[i];
+
+		if (!k->is_there || k->cp.size != tree->size ||
+		    (r = checkpoint_check_tree(&k->cp, tree, e)) == 0)
+			continue;
+		run->is_rewritten = r == ERR_CORRUPT;
+		err_ctx(e, "%s", names[i]);
+		return r;
+	}
+	return 0;
+}
+
 int
 recovery_base_try(struct recovery_run *run, size_t i, bool *is_base,
     struct err *e)
 {
 	struct bytes note = BYTES_INIT(NOTE_MAX);
-	struct err why = ERR_INIT;
 	struct segment_trailer t;
 	struct recovery_segment s;
-	struct checkpoint cp;
-	uint64_t off;
 	int r;
 
 	*is_base = false;
 	if ((r = recovery_base_open(run->l, run->firsts[i], &s, e)) != 0)
 		return r;
-	r = segment_read_closing(s.r, &t, &note, &off, &why);
-	if (r == ERR_NOENT) {
-		r = 0;
-		goto out;
-	}
-	if (r != 0) {
-		r = recovery_base_unread(e, run->firsts[i], r, &why);
-		goto out;
-	}
-	if (checkpoint_open(&cp, (char *)note.p, note.len, &run->scan.pin,
-		NULL) != 0 ||
-	    checkpoint_check_tree(&cp, &t.tree, NULL) != 0 ||
-	    t.tree.size - t.entries != run->firsts[i] ||
-	    memcmp(segment_read_header(s.r)->origin, run->scan.origin, 32) !=
-		0)
+	if ((r = recovery_base_closing(run, &s, &t, &note, is_base, e)) != 0 ||
+	    !*is_base)
 		goto out;
 	run->scan.tree = t.tree;
-	run->scan.checked = cp.size;
+	run->scan.checked = t.tree.size;
 	run->scan.has_checked = true;
-	*is_base = true;
 	if ((r = recovery_base_mark(&run->best, &t.tree, note.p, note.len,
 		 e)) == 0)
 		r = base_epochs(run, i, e);

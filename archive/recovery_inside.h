@@ -1,7 +1,8 @@
 /*
  * recovery_inside.h - what recovery's files share: first all is looked at
- * (recovery_base.c, recovery_scan.c), then, if nothing speaks against it,
- * mended (recovery_mend.c); recovery.c leads.  Nobody else includes it.
+ * (recovery_base.c, recovery_history.c, recovery_scan.c), then, if nothing
+ * speaks against it, mended (recovery_mend.c); recovery.c leads.  Nobody else
+ * includes it.
  */
 #ifndef AMBER_ARCHIVE_RECOVERY_INSIDE_H
 #define AMBER_ARCHIVE_RECOVERY_INSIDE_H
@@ -87,12 +88,15 @@ struct recovery_run {
 	uint64_t			 scanned;
 	uint64_t			 done, all;	/* bytes, of progress */
 	uint64_t			 quarantined;
+	uint64_t			 unread;	/* segments */
+	bool				 is_rewritten;
 };
 
 /* A segment, open for reading. */
 struct recovery_segment {
 	int			 fd;
 	struct segment_read	*r;
+	uint64_t		 first;
 	uint64_t		 size;
 };
 
@@ -109,6 +113,18 @@ int	recovery_base_mark(struct recovery_mark *m, const struct merkle *tree,
 	const void *note, size_t n, struct err *e);
 /* Is firsts[i] closed under our signature?  Then run->scan stands behind it. */
 int	recovery_base_try(struct recovery_run *run, size_t i, bool *is_base,
+	struct err *e);
+/* The same of a segment that is open, by its own end alone.  t and note are
+ * filled when *is_closed. */
+int	recovery_base_closing(struct recovery_run *run,
+	struct recovery_segment *s, struct segment_trailer *t,
+	struct bytes *note, bool *is_closed, struct err *e);
+/* What is known of the tree's size must be its root; ERR_CORRUPT. */
+int	recovery_base_agree(struct recovery_run *run, const struct merkle *tree,
+	struct err *e);
+/* What precedes the base, firsts[base]: nothing is missing between segments,
+ * and, where the whole is to be read, nothing is bad in them.  ERR_CORRUPT. */
+int	recovery_history(struct recovery_run *run, size_t base,
 	struct err *e);
 /* The manifest of an epoch, from the log: its segment's first entry. */
 int	recovery_base_manifest(struct layout *l, uint64_t number,

@@ -19,13 +19,12 @@ reached(struct recovery_run *run, struct err *e)
 {
 	int r;
 
+	if ((r = recovery_base_agree(run, &run->scan.tree, e)) != 0)
+		return r;
 	for (size_t i = 0; i < RECOVERY_SOURCES; i++) {
 		const struct recovery_known *k = &run->known[i];
 
-		if (!k->is_there || k->cp.size != run->scan.tree.size)
-			continue;
-		if ((r = checkpoint_check_tree(&k->cp, &run->scan.tree, e)) !=
-			0 ||
+		if (k->is_there && k->cp.size == run->scan.tree.size &&
 		    (r = recovery_base_mark(&run->best, &run->scan.tree,
 			 k->note.p, k->note.len, e)) != 0)
 			return r;
@@ -374,6 +373,8 @@ recovery_scan(struct recovery_run *run, struct err *e)
 	if ((r = reached(run, e)) != 0)
 		return r;
 	run->all = layout_bytes(run->l, run->firsts + i, run->n - i);
+	if (i > 0 && (r = recovery_history(run, i - 1, e)) != 0)
+		return r;
 	for (; i < run->n; i++)
 		if ((r = scan_one(run, i, e)) != 0)
 			return r;

@@ -5,7 +5,9 @@
  * A torn tail goes into quarantine/, byte exact; a segment that a crash left
  * open is closed with the checkpoint that is held.  Nothing is signed: whole
  * entries behind the last checkpoint stay where they are, unsigned, for the
- * relay to sign.  Signed history that is damaged is never touched.
+ * relay to sign.  Signed history that is damaged is never touched.  Older
+ * segments are looked at by their signed ends, and read when --against
+ * speaks for a part of them.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 #include "archive/receipt.h"
 #include "archive/recovery.h"
 #include "base/io.h"
+#include "base/stop.h"
 #include "base/units.h"
 
 enum { OPT_AGAINST = 256 };
@@ -125,7 +128,7 @@ mend(struct archive_cli *cli, struct repair *p, struct err *e)
 {
 	const struct disk *d = disk_system();
 	struct recovery_opts o = { .disk = d, .on_progress = on_progress,
-		.arg = cli };
+		.arg = cli, .is_thorough = true, .stop = stop_flag() };
 	struct checkpoint cp;
 	int r;
 
@@ -136,7 +139,12 @@ mend(struct archive_cli *cli, struct repair *p, struct err *e)
 	if ((r = layout_lock(cli->layout, d, e)) != 0)
 		return r;
 	if ((r = recovery_run(&p->result, cli->layout, &o, e)) != 0) {
-		if (r == ERR_CORRUPT)
+		if (r == ERR_CORRUPT && p->result.is_rewritten) {
+			archive_cli_code(cli, ARCHIVE_EXIT_INCONSISTENT);
+			archive_cli_note(cli,
+			    "the log was rewritten: keep both, the archive "
+			    "and the checkpoint, as proof");
+		} else if (r == ERR_CORRUPT)
 			archive_cli_note(cli,
 			    "signed history is damaged or missing: put back "
 			    "a copy (a mirror's), then verify");
@@ -163,11 +171,18 @@ static void
 put(const struct repair *p)
 {
 	(void)printf("entries      %" PRIu64 ", signed up to %" PRIu64 "\n"
-		     "looked at    %" PRIu64 " frames, from the newest closed "
-		     "segment on\n"
+		     "looked at    %" PRIu64 " frames%s\n"
 		     "quarantined  %" PRIu64 " bytes\n",
 	    p->result.tree.size, p->checked, p->result.scanned,
+	    p->result.unread > 0 ?
+		", behind the newest closed segment" :
+		": the whole log",
 	    p->result.quarantined);
+	if (p->result.unread > 0)
+		(void)printf("not read     older segments (%" PRIu64
+			     "), but for their signed ends: amber-archive "
+			     "verify reads them\n",
+		    p->result.unread);
 	if (unsigned_entries(p) > 0)
 		(void)printf("unsigned     %" PRIu64 " entries, kept: the "
 			     "relay signs them when it opens the archive\n",
@@ -205,6 +220,7 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	json_uint(j, "unsigned_entries",
 	    p->is_done ? unsigned_entries(p) : 0);
 	json_uint(j, "scanned", p->result.scanned);
+	json_uint(j, "unread_segments", p->is_done ? p->result.unread : 0);
 	json_uint(j, "quarantined_bytes", p->result.quarantined);
 }
 

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+"""test_repair_cli.py: archives that lack a part of their folder or of their history, before `amber-archive repair` and the
+readers: nothing that is missing may be called fit, and nothing that is only a copy may stop a reader.
+"""
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import archive_kit as kit   # noqa: E402
+
+
+def tree_of(root):
+    return {os.path.relpath(os.path.join(d, f), root): open(os.path.join(d, f), "rb").read()
+            for d, _, fs in os.walk(root) for f in fs if f != "LOCK"}
+
+
+def summary(code, *args):
+    out, said = kit.expect(code, *args, "--json")
+    s = json.loads(out.splitlines()[-1])
+    assert s["message_type"] == "summary" and s["exit_code"] == code, s
+    return s, said
+
+
+def refused(root, *args, code=1):
+    """Repair refuses, says where, and changes nothing; its words."""
+    had = tree_of(root)
+    out, said = kit.expect(code, "repair", "-r", root, "--pin", X.pin, *args)
+    assert b"fit for writing" not in out and tree_of(root) == had, said
+    return said
+
+
+def longer(name, n):
+    """An archive of n segments of two entries each, rightly signed; the entries' payloads."""
+    root, tree = kit.emptied(X.root, T + "/" + name), kit.Tree()
+    payloads = [f.payload for f in X.records()]
+    for i in range(n):
+        s = kit.Segment(X.id, tree, 5)
+        s.add(*((kit.RECORD, payloads[i % 7]) if i else (kit.MANIFEST, X.manifests()[0].payload)))
+        s.add(kit.RECORD, payloads[7 + i % 7]).close().write(root)
+    return root
+
+
+# ---- repair ----
+
+def test_history():
+    """A segment that is gone, cut or without its signed end: old or new, it is missed."""
+    n = len(kit.segments(X.root))
+    assert n > 4
+    for i in range(n - 1):
+        root = kit.copy(X.root, T + "/gone")
+        path = kit.segments(root)[i]
+        os.unlink(path)
+        said = refused(root)
+        assert "copy" in said and ("begins" in said or "missing" in said), said
+    for root in (X.root, longer("long", 40)):
+        for i in (0, 1, len(kit.segments(root)) - 3):
+            for what in ("half", "trailer", "flip", "empty"):
+                bad = kit.copy(root, T + "/cut")
+                path = kit.segments(bad)[i]
+                last, size = kit.frames(path)[-1], os.path.getsize(path)
+                if what == "flip":
+                    kit.flip(path, last.offset + 40, 1)
+                else:
+                    os.truncate(path, {"half": size // 2, "trailer": last.offset, "empty": 0}[what])
+                said = refused(bad)
+                assert "segment %d:" % kit.first_of(path) in said and "copy" in said, said
+
+
+def test_unread():
+    """What was not read is not called good."""
+    out, _ = kit.expect(0, "repair", "-r", kit.copy(X.root, T + "/unread"), "--pin", X.pin)
+    assert b"not read " in out and b"verify reads" in out, out
+    s, _ = summary(0, "repair", "-r", T + "/unread", "--pin", X.pin)
+    assert s["unread_segments"] == len(kit.segments(X.root)), s
+
+
+def test_against():
+    """A kept checkpoint of any size: the log agrees with it, or was rewritten."""
+    tree, kept = kit.Tree(), T + "/kept"
+    tree.leaves = [kit.d_of(f.kind, f.payload) for p in kit.segments(X.root) for f in kit.frames(p) if f.is_entry]
+    n = len(tree.leaves)
+    root = kit.copy(X.root, T + "/against")
+    last = kit.segments(root)[-1]
+    fs = kit.frames(last)
+    for is_closed in (True, False):
+        if not is_closed:
+            os.truncate(last, fs[-1].offset)
+        for size in sorted({1, 7, kit.first_of(last), n - 1, n}):
+            whole = kit.copy(root, T + "/whole")
+            open(kept, "wb").write(X.id.checkpoint(size, tree.root(size)))
+            s, _ = summary(0, "repair", "-r", whole, "--pin", X.pin, "--against", kept)
+            assert (s["unread_segments"] == 0) == (size < n and (is_closed or size < kit.first_of(last))), (size, s)
+            open(kept, "wb").write(X.id.checkpoint(size, b"\1" * 32))
+            said = refused(root, "--against", kept, code=20)
+            assert "rewritten" in said and "given checkpoint" in said, said
+            kit.expect(20, "verify", "-r", root, "--pin", X.pin, "--against", kept)
+    # Damage on the way is no contradiction.
+    open(kept, "wb").write(X.id.checkpoint(7, tree.root(7)))
+    f = [f for f in kit.frames(kit.segments(root)[1]) if f.kind == kit.RECORD][1]
+    kit.flip(kit.segments(root)[1], f.offset + 50, 1)
+    said = refused(root, "--against", kept)
+    assert "offset %d" % f.offset in said and "copy" in said, said
+
+
+with tempfile.TemporaryDirectory() as T:
+    X = kit.Exchanges(T)
+    for name, test in sorted(globals().copy().items()):
+        if name.startswith("test_"):
+            test()
+            print("ok", name)
