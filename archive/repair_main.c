@@ -229,8 +229,10 @@ static const struct archive_cli_spec spec = {
 	.usage = "",
 	.what = "Makes an archive fit for writing after a crash, as the "
 		"relay does when it\nopens it, but signs nothing.  Torn "
-		"bytes go to quarantine/; nothing is deleted,\nand nothing "
-		"signed is touched.  No writer may be running.\n",
+		"bytes go to quarantine/; nothing is deleted\nbut unfinished "
+		"temporary files, and nothing signed is touched.  No writer "
+		"may\nbe running.  With keys, unsigned records that do not "
+		"open count as torn.\n",
 	.own_help =
 	    "      --against FILE\n"
 	    "                   a checkpoint or receipt that the archive must "

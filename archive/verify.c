@@ -44,7 +44,9 @@ verify_own_checkpoint(struct verify_report *out, const struct verify_opts *o,
 
 	r = layout_read_checkpoint(o->layout, &b, &why);
 	if (r == ERR_NOENT) {
-		o->on_note(o->arg, "there is no file checkpoint");
+		o->on_note(o->arg,
+		    "there is no file checkpoint: without it an end that was "
+		    "cut off is not noticed, but by --against a kept one");
 		r = 0;
 	} else if (r == 0 || r == ERR_LIMIT) {
 		if (r == 0)

@@ -27,7 +27,6 @@ struct verify_cmd {
 	size_t			 nagainst;
 	struct archive_cli	*cli;
 	struct verify_report	 report;
-	uint64_t		 early;		/* faults before the walk */
 };
 
 static int
@@ -162,7 +161,8 @@ put_report(const struct verify_cmd *v)
 		    r->errors == 1 ? " was" : "s were");
 }
 
-/* Files that somebody kept: one that does not verify is an error found. */
+/* Files that somebody kept.  One that this log did not sign says nothing of
+ * the archive, good or bad. */
 static int
 add_against(struct verify_cmd *v, struct against *a, struct err *e)
 {
@@ -170,15 +170,17 @@ add_against(struct verify_cmd *v, struct against *a, struct err *e)
 		struct err why = ERR_INIT;
 		int r = against_add_file(a, v->against[i], &why);
 
-		if (r == ERR_FORMAT || r == ERR_AUTH) {
-			v->early++;
-			on_fault(v, NULL, &why);
-		} else if (r != 0) {
-			if (r == ERR_NOENT || r == ERR_ARG || r == ERR_PERM)
-				archive_cli_code(v->cli, ARCHIVE_EXIT_USAGE);
-			err_set(e, r, "--against: %s", why.msg);
-			return r;
-		}
+		if (r == 0)
+			continue;
+		if (r == ERR_NOENT || r == ERR_ARG || r == ERR_PERM ||
+		    r == ERR_FORMAT || r == ERR_AUTH)
+			archive_cli_code(v->cli, ARCHIVE_EXIT_USAGE);
+		if (r == ERR_FORMAT || r == ERR_AUTH)
+			return err_set(e, r,
+			    "--against takes a checkpoint or a receipt of "
+			    "this log: %s",
+			    why.msg);
+		return err_set(e, r, "--against: %s", why.msg);
 	}
 	return 0;
 }
@@ -205,7 +207,6 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 		r = v->is_quick ? verify_quick(out, &o, e) :
 				  verify_full(out, &o, e);
 	against_free(&o.against);
-	out->errors += v->early;
 	if (r != 0)
 		return r;
 	if (!cli->json)
@@ -253,7 +254,8 @@ static const struct archive_cli_spec spec = {
 	    "      --quick      frame heads, indices and signatures only\n"
 	    "      --against FILE\n"
 	    "                   a checkpoint or receipt that you kept; may "
-	    "be given again\n",
+	    "be given again;\n"
+	    "                   not with --quick, as keys are not\n",
 	.options = options,
 	.on_option = on_option,
 	.run = run,
