@@ -192,12 +192,31 @@ on_bad(void *arg, const struct walk_place *p, const struct err *why)
 	verify_fault(v->out, v->o, p, why);
 }
 
+/* From the fault to its segment's end the tree was taken from the signed
+ * closing frames: what is there was neither counted nor opened. */
+static void
+passed_over(struct verify *v, uint64_t from)
+{
+	uint64_t to = walk_scan(v->walk)->tree.size;
+	char text[160];
+
+	if (to <= from)
+		return;
+	v->out->unverified += to - from;
+	v->out->is_incomplete = true;
+	(void)snprintf(text, sizeof(text),
+	    "entries %llu to %llu were neither counted nor opened, as their "
+	    "segment is damaged there",
+	    (unsigned long long)from, (unsigned long long)(to - 1));
+	v->o->on_note(v->o->arg, text);
+}
+
 static int
 walk_all(struct verify *v, struct err *e)
 {
 	struct segment_frame f;
 	struct walk_place p;
-	uint64_t done, all;
+	uint64_t done, all, from;
 	int r;
 
 	for (;;) {
@@ -218,6 +237,7 @@ walk_all(struct verify *v, struct err *e)
 			    err_set(e, r, "%s", why.msg), e);
 		walk_place(v->walk, &p);
 		verify_fault(v->out, v->o, &p, &why);
+		from = walk_scan(v->walk)->tree.size;
 		if ((r = walk_resume(v->walk, on_bad, v, &why)) == ERR_NOENT) {
 			v->o->on_note(v->o->arg,
 			    "nothing behind that place could be verified");
@@ -226,6 +246,7 @@ walk_all(struct verify *v, struct err *e)
 		}
 		if (r != 0)
 			return err_set(e, r, "%s", why.msg);
+		passed_over(v, from);
 	}
 }
 

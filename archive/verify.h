@@ -52,6 +52,7 @@ struct verify_report {
 	uint64_t		size;		/* entries of the log */
 	struct merkle_hash	root;
 	bool			has_root;	/* quick computes none */
+	uint64_t		unverified;	/* of size: passed over */
 	uint64_t		checked;	/* the largest checkpoint */
 	struct walk_tail	tail;
 	bool			is_incomplete;	/* something was not done */

@@ -125,6 +125,10 @@ put_report(const struct verify_cmd *v)
 		     PRIu64 " entries\n",
 	    v->cli->pin.name, r->size, r->records, r->pruned, r->manifests,
 	    r->checkpoints, r->checked);
+	if (r->unverified > 0)
+		(void)printf("passed over  %" PRIu64 " of the entries, in "
+			     "damaged segments\n",
+		    r->unverified);
 	if (keyring_count(v->cli->keys) > 0 && !v->is_quick)
 		(void)printf("opened       %" PRIu64 " of %" PRIu64
 			     " records\n",
@@ -238,6 +242,7 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	json_uint(j, "pruned", r->pruned);
 	json_uint(j, "checked", r->checked);
 	json_uint(j, "unsigned_entries", unsigned_entries(r));
+	json_uint(j, "unverified_entries", r->unverified);
 	json_uint(j, "tail_bytes", r->tail.bytes);
 	json_bool(j, "unfinished", r->tail.is_unfinished);
 	json_bool(j, "pinned", cli->is_pinned);
