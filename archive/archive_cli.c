@@ -147,6 +147,33 @@ archive_cli_put_hex(const void *p, size_t n)
 		(void)printf("%02x", *b++);
 }
 
+int
+archive_cli_damage(struct archive_cli *cli, const struct err *why,
+    struct err *e)
+{
+	struct json *j;
+
+	if (!cli->json) {
+		archive_cli_note(cli, "%s", why->msg);
+		return 0;
+	}
+	j = archive_cli_json(cli, "error");
+	json_str(j, "what", why->msg);
+	return archive_cli_json_end(cli, e);
+}
+
+void
+archive_cli_damaged(struct archive_cli *cli, uint64_t n)
+{
+	if (n == 0)
+		return;
+	archive_cli_code(cli, ARCHIVE_EXIT_FAILED);
+	if (!cli->json)
+		archive_cli_note(cli, "the archive is damaged: what is given "
+		    "is what is whole of it; put back a copy of the files "
+		    "named, and run amber-archive verify");
+}
+
 /* ---- numbers ---- */
 
 int

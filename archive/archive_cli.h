@@ -104,6 +104,12 @@ void	archive_cli_progress(struct archive_cli *cli, const char *fmt, ...)
 void	archive_cli_note(struct archive_cli *cli, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* A damaged place, said on stderr, or by a line of JSON. */
+int	archive_cli_damage(struct archive_cli *cli, const struct err *why,
+	struct err *e);
+/* n of them were passed: what to do, and the exit code 1.  0: nothing. */
+void	archive_cli_damaged(struct archive_cli *cli, uint64_t n);
+
 /* An NDJSON line: begin it, add fields to what it returns, end it. */
 struct json *archive_cli_json(struct archive_cli *cli, const char *type);
 int	archive_cli_json_end(struct archive_cli *cli, struct err *e);

@@ -114,6 +114,26 @@ archive_cli_record_open(struct archive_cli *cli,
 	return r;
 }
 
+bool
+archive_cli_record_is_fatal(int code)
+{
+	return code == ERR_SYS || code == ERR_NOMEM || code == ERR_CRYPTO;
+}
+
+int
+archive_cli_record_end(struct archive_cli *cli,
+    const struct archive_cli_record *rec, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int r;
+
+	if (rec->skim == NULL || skim_check_headed(rec->skim, &why) == 0)
+		return 0;
+	if ((r = archive_cli_damage(cli, &why, e)) == 0)
+		archive_cli_damaged(cli, 1);
+	return r;
+}
+
 void
 archive_cli_record_free(struct archive_cli_record *rec)
 {

@@ -40,6 +40,12 @@ int	archive_cli_record_at(struct archive_cli *cli,
 int	archive_cli_record_open(struct archive_cli *cli,
 	struct archive_cli_record *rec, const struct secret *rs,
 	struct err *e);
+/* Is this, of opening one of many, no fault of the record's? */
+bool	archive_cli_record_is_fatal(int code);
+/* After the answer: says that its segment's header is damaged, if it is; the
+ * exit code is then 1. */
+int	archive_cli_record_end(struct archive_cli *cli,
+	const struct archive_cli_record *rec, struct err *e);
 void	archive_cli_record_free(struct archive_cli_record *rec);
 
 #endif

@@ -187,6 +187,8 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 		r = check_held(cli, k, &rec, e);
 	if (k->is_true && !cli->json)
 		put(cli, k, &rec);
+	if (r == 0)
+		r = archive_cli_record_end(cli, &rec, e);
 	archive_cli_record_free(&rec);
 	bytes_free(&k->text);
 	if (r == 0 && !cli->is_pinned)

@@ -54,6 +54,7 @@ static int
 look(struct epochs *ep, const struct layout *l, uint64_t first,
     const struct vkey *pin, struct err *e)
 {
+	const struct segment_header named = { .first = first };
 	struct segment_read *sr = NULL;
 	struct segment_frame f;
 	char name[SEGMENT_NAME_MAX];
@@ -62,10 +63,13 @@ look(struct epochs *ep, const struct layout *l, uint64_t first,
 	if ((r = layout_open_segment(l, first, &fd, e)) != 0)
 		/* Replaced or gone since it was listed. */
 		return r == ERR_NOENT ? 0 : r;
-	if ((r = segment_read_new(&sr, fd, e)) != 0)
-		goto out;
-	if (ep->n > 0 &&
+	if ((r = segment_read_new(&sr, fd, e)) == ERR_FORMAT)
+		/* Its first frames are good without it. */
+		r = segment_read_known(&sr, fd, &named, e);
+	else if (r == 0 && ep->n > 0 &&
 	    segment_read_header(sr)->epoch == ep->v[ep->n - 1].epoch.number)
+		goto out;
+	if (r != 0)
 		goto out;
 	do {		/* checkpoints may come before it */
 		r = segment_read_next(sr, &f, e);

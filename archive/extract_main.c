@@ -190,6 +190,9 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 		if ((r = put(x, &rec.record.capture, e)) == 0)
 			r = out_file_commit(x->out, e);
 		out_file_free(&x->out);
+		/* Damage outweighs what the relay never had. */
+		if (r == 0)
+			r = archive_cli_record_end(cli, &rec, e);
 		if (r == 0 && !x->is_whole)
 			tell_part(cli, x, &rec.record.capture);
 	}

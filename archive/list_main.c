@@ -6,13 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "archive/archive_cli.h"
+#include "archive/archive_cli_record.h"
 #include "archive/archive_commands.h"
 #include "archive/head_view.h"
 #include "archive/keyring.h"
 #include "archive/layout.h"
-#include "archive/record.h"
-#include "archive/skim.h"
 #include "base/clock.h"
 
 struct list {
@@ -173,7 +171,7 @@ open_one(struct archive_cli *cli, struct list *l, struct skim *s,
 		*c = &l->record.capture;
 		return 0;
 	}
-	if (r == ERR_SYS || r == ERR_NOMEM || r == ERR_CRYPTO)
+	if (archive_cli_record_is_fatal(r))
 		return err_set(e, r, "%s", why.msg);
 	l->failed++;
 	archive_cli_note(cli, "record %" PRIu64 ": %s", en->frame.index,
@@ -202,33 +200,22 @@ list_one(struct archive_cli *cli, struct list *l, struct skim *s,
 }
 
 static int
-tell_damage(struct archive_cli *cli, struct list *l, const struct err *why,
-    struct err *e)
-{
-	struct json *j;
-
-	l->damaged++;
-	if (!cli->json) {
-		archive_cli_note(cli, "%s", why->msg);
-		return 0;
-	}
-	j = archive_cli_json(cli, "error");
-	json_str(j, "what", why->msg);
-	return archive_cli_json_end(cli, e);
-}
-
-static int
 seek(struct archive_cli *cli, struct list *l, struct skim *s, struct err *e)
 {
 	struct err why = ERR_INIT;
 	int r;
 
-	if (l->from == 0 || (r = skim_seek(s, l->from, &why)) == 0)
+	if (l->from == 0)
+		return 0;
+	if ((r = skim_seek(s, l->from, &why)) == 0)
+		r = skim_check_headed(s, &why);
+	if (r == 0)
 		return 0;
 	if (r != ERR_FORMAT)
 		return err_set(e, r, "%s", why.msg);
 	/* It stands behind the damage already. */
-	return tell_damage(cli, l, &why, e);
+	l->damaged++;
+	return archive_cli_damage(cli, &why, e);
 }
 
 static int
@@ -251,7 +238,8 @@ list_all(struct archive_cli *cli, struct list *l, struct skim *s,
 		if ((r = archive_cli_stopped(e)) != 0)
 			break;
 		if ((r = skim_next(s, &en, &why)) == ERR_FORMAT) {
-			if ((r = tell_damage(cli, l, &why, e)) != 0)
+			l->damaged++;
+			if ((r = archive_cli_damage(cli, &why, e)) != 0)
 				break;
 			if ((r = skim_pass(s, e)) == ERR_NOENT)
 				return 0;	/* nothing comes behind it */
@@ -301,8 +289,8 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 	    l->records + l->damaged == 0)
 		archive_cli_note(cli, "no records there: what there is are "
 		    "epochs' manifests, which show tells");
-	if (r == 0 && l->failed + l->damaged > 0)
-		archive_cli_code(cli, ARCHIVE_EXIT_FAILED);
+	if (r == 0)
+		archive_cli_damaged(cli, l->failed + l->damaged);
 	return r;
 }
 

@@ -83,6 +83,19 @@ take(struct prove *p, const struct segment_frame *f, struct err *e)
 	return 0;
 }
 
+/* The hash of what is damaged is part of every proof behind it. */
+static int
+no_proof(const struct prove *p, const struct walk *w, int r, struct err *e)
+{
+	walk_where(w, r, e);
+	if (r == ERR_FORMAT || r == ERR_CORRUPT)
+		err_ctx(e,
+		    "entry %" PRIu64 " cannot be proven from this archive "
+		    "until a copy of a damaged file is put back",
+		    p->index);
+	return r;
+}
+
 static int
 prove(struct archive_cli *cli, struct prove *p, struct walk *w,
     struct err *e)
@@ -99,7 +112,7 @@ prove(struct archive_cli *cli, struct prove *p, struct walk *w,
 		if ((r = walk_next(w, &f, e)) == ERR_EOF)
 			break;
 		if (r != 0)
-			return walk_where(w, r, e);
+			return no_proof(p, w, r, e);
 		if ((r = take(p, &f, e)) != 0)
 			return r;
 	}

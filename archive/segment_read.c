@@ -74,22 +74,37 @@ look(struct segment_read *r, uint64_t off, size_t want, const uint8_t **p,
 }
 
 int
-segment_read_new(struct segment_read **out, int fd, struct err *e)
+segment_read_known(struct segment_read **out, int fd,
+    const struct segment_header *header, struct err *e)
 {
 	struct segment_read *r;
-	const uint8_t *p;
-	size_t n;
 	int rc;
 
 	if ((r = malloc(sizeof(*r))) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory to read a segment");
 	r->fd = fd;
+	r->header = *header;
 	r->off = SEGMENT_HEADER_LEN;
 	r->digest = NULL;
 	r->at = 0;
 	r->len = 0;
 	bytes_init(&r->small, SEGMENT_MANIFEST_MAX);
-	if ((rc = digest_new(&r->digest, e)) != 0 ||
+	if ((rc = digest_new(&r->digest, e)) != 0)
+		segment_read_free(&r);
+	*out = r;
+	return rc;
+}
+
+int
+segment_read_new(struct segment_read **out, int fd, struct err *e)
+{
+	static const struct segment_header none;
+	struct segment_read *r = NULL;
+	const uint8_t *p;
+	size_t n;
+	int rc;
+
+	if ((rc = segment_read_known(&r, fd, &none, e)) != 0 ||
 	    (rc = look(r, 0, SEGMENT_HEADER_LEN, &p, &n, e)) != 0)
 		goto out;
 	if (n < SEGMENT_HEADER_LEN) {

@@ -36,6 +36,10 @@ struct segment_frame {
 /* Reads and checks the header; fd stays the caller's and is read by
  * position.  ERR_FORMAT (also for ERR_EOF within the header), ERR_SYS. */
 int	segment_read_new(struct segment_read **out, int fd, struct err *e);
+/* The same where the header's bytes are damaged and what they said is known:
+ * they are not looked at. */
+int	segment_read_known(struct segment_read **out, int fd,
+	const struct segment_header *header, struct err *e);
 void	segment_read_free(struct segment_read **rp);
 const struct segment_header *segment_read_header(const struct segment_read *r);
 

@@ -340,6 +340,8 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 			archive_cli_note(cli, "%s", why.msg);
 	} else if (rc != 0)
 		r = err_set(e, rc, "%s", why.msg);
+	if (r == 0)
+		r = archive_cli_record_end(cli, &rec, e);
 out:
 	archive_cli_record_free(&rec);
 	return r;

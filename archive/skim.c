@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "archive/checkpoint.h"
+#include "archive/later.h"
 #include "archive/layout.h"
 #include "archive/note.h"
 #include "archive/skim_inside.h"
@@ -24,6 +25,7 @@ skim_new(struct skim **out, const struct layout *l, struct err *e)
 		return err_set(e, ERR_NOMEM, "no memory to read");
 	s->l = l;
 	s->fd = -1;
+	segment_origin(s->origin, l->vkey.name);
 	if ((r = layout_list(l, &s->firsts, &s->n, e)) != 0)
 		skim_free(&s);
 	else
@@ -65,10 +67,11 @@ skim_tail(const struct skim *s)
 	return s->tail;
 }
 
-const struct segment_header *
-skim_header(const struct skim *s)
+void
+skim_place(const struct skim *s, uint64_t *first, uint64_t *offset)
 {
-	return segment_read_header(s->r);
+	*first = s->i < s->n ? s->firsts[s->i] : s->index;
+	*offset = s->r == NULL ? SEGMENT_HEADER_LEN : s->off;
 }
 
 uint64_t
@@ -87,6 +90,29 @@ where(const struct skim *s, int r, struct err *e)
 	return r;
 }
 
+int
+skim_check_headed(const struct skim *s, struct err *e)
+{
+	if (s->r == NULL || !s->is_headless)
+		return 0;
+	return where(s,
+	    err_set(e, ERR_FORMAT, "the segment's header is damaged"), e);
+}
+
+int
+skim_check_header(const struct skim *s, size_t i,
+    const struct segment_header *h, struct err *e)
+{
+	if (memcmp(h->origin, s->origin, sizeof(s->origin)) != 0)
+		return err_set(e, ERR_FORMAT,
+		    "the segment belongs to another log than %s",
+		    s->l->vkey.name);
+	if (h->first != s->firsts[i])
+		return err_set(e, ERR_FORMAT,
+		    "its name is not its first entry's");
+	return 0;
+}
+
 static int
 open_at(struct skim *s, struct err *e)
 {
@@ -100,11 +126,11 @@ open_at(struct skim *s, struct err *e)
 	s->mtime = (int64_t)st.st_mtime;
 	if ((r = segment_read_new(&s->r, s->fd, e)) != 0)
 		return where(s, r, e);
-	if (segment_read_header(s->r)->first != s->firsts[s->i])
-		return where(s,
-		    err_set(e, ERR_FORMAT,
-			"its name is not its first entry's"),
-		    e);
+	if ((r = skim_check_header(s, s->i, segment_read_header(s->r), e)) !=
+	    0)
+		return where(s, r, e);
+	s->epoch = segment_read_header(s->r)->epoch;
+	s->is_headless = false;
 	s->off = SEGMENT_HEADER_LEN;
 	s->behind = 0;
 	return 0;
@@ -152,15 +178,14 @@ seek_on(struct skim *s, uint64_t index, struct err *lost, struct err *e)
 	return err_set(e, ERR_FORMAT, "%s", lost->msg);
 }
 
-int
-skim_seek(struct skim *s, uint64_t index, struct err *e)
+void
+skim_seek_segment(struct skim *s, uint64_t index)
 {
-	struct err lost = ERR_INIT;
 	size_t lo = 0, hi = s->n;
 
 	skim_shut(s);
 	s->may_leap = false;
-	while (lo < hi) {	/* the last segment with first <= index */
+	while (lo < hi) {	/* the last one with first <= index */
 		size_t mid = lo + (hi - lo) / 2;
 
 		if (s->firsts[mid] <= index)
@@ -170,6 +195,14 @@ skim_seek(struct skim *s, uint64_t index, struct err *e)
 	}
 	s->i = lo == 0 ? 0 : lo - 1;
 	s->index = s->n == 0 ? 0 : s->firsts[s->i];
+}
+
+int
+skim_seek(struct skim *s, uint64_t index, struct err *e)
+{
+	struct err lost = ERR_INIT;
+
+	skim_seek_segment(s, index);
 	if (index < s->index)
 		err_set(&lost, ERR_FORMAT,
 		    "the archive begins with entry %llu: the segments before "
@@ -274,6 +307,17 @@ signed_size(const struct layout *l)
 	return cp.size;
 }
 
+/* Does anything signed come behind the place at hand? */
+static int
+is_signed_on(const struct skim *s, uint64_t size, bool *is_it, struct err *e)
+{
+	const struct later_place p = { .fd = s->fd, .first = s->firsts[s->i],
+		.off = s->off, .size = size, .entries = s->index };
+
+	*is_it = signed_size(s->l) > s->index;
+	return *is_it ? 0 : later_find(&p, &s->l->vkey, is_it, e);
+}
+
 static int
 cut_off(const struct skim *s, struct err *e)
 {
@@ -288,14 +332,19 @@ static int
 judge_tail(struct skim *s, struct segment_frame *f, struct err *e)
 {
 	struct stat st;
+	bool is_it;
 	int r;
 
-	if (signed_size(s->l) > s->index) {
+	if (fstat(s->fd, &st) == -1)
+		return err_sys(e, "fstat");
+	if ((r = is_signed_on(s, (uint64_t)st.st_size, &is_it, e)) != 0)
+		return r;
+	if (is_it) {
 		/* Unless it has come whole since. */
 		r = take(s, f, e);
 		return r == ERR_AGAIN ? cut_off(s, e) : r;
 	}
-	s->tail = fstat(s->fd, &st) == 0 ? (uint64_t)st.st_size - s->off : 0;
+	s->tail = (uint64_t)st.st_size - s->off;
 	return err_set(e, ERR_EOF, "the log ends here");
 }
 
@@ -319,6 +368,16 @@ static bool
 next_has(const struct skim *s, uint64_t index)
 {
 	return s->i + 1 < s->n && index >= s->firsts[s->i + 1];
+}
+
+/* A whole checkpoint or trailer behind damage tells how many entries the log
+ * had, so that those lost are no gap before the next segment. */
+static void
+learn_size(struct skim *s, uint64_t size)
+{
+	if (s->may_leap && size > s->index &&
+	    (s->i + 1 == s->n || size <= s->firsts[s->i + 1]))
+		s->index = size;
 }
 
 /* Frames of the segment at hand.  ERR_EOF: go on with the next one. */
@@ -349,7 +408,8 @@ next_here(struct skim *s, struct skim_entry *out, struct err *e)
 			return err_set(e, ERR_EOF, "the next segment has it");
 		}
 		s->index++;
-	}
+	} else
+		learn_size(s, out->frame.index);
 	s->off = out->frame.end;
 	return 0;
 }
@@ -373,7 +433,7 @@ skim_next(struct skim *s, struct skim_entry *out, struct err *e)
 			return r;
 		}
 		out->first = s->firsts[s->i];
-		out->epoch = segment_read_header(s->r)->epoch;
+		out->epoch = s->epoch;
 		out->mtime = s->mtime;
 		r = next_here(s, out, e);
 		if (r != ERR_EOF || s->i + 1 == s->n)

@@ -22,7 +22,9 @@ struct skim_entry {
 	 * call. */
 	struct segment_frame	frame;
 	uint64_t		first;		/* its segment */
-	uint64_t		epoch;		/* number, by the header */
+	/* Number, by the header; where that is damaged by what is known
+	 * besides it, or 0. */
+	uint64_t		epoch;
 	int64_t			mtime;		/* of the file, unix seconds */
 };
 
@@ -35,16 +37,23 @@ void	skim_free(struct skim **sp);
  * message; ERR_FORMAT when the entry is lost to damage: what comes next is
  * the first one behind that can be read. */
 int	skim_seek(struct skim *s, uint64_t index, struct err *e);
+/* The same to the beginning of the segment that should hold it; reads
+ * nothing yet. */
+void	skim_seek_segment(struct skim *s, uint64_t index);
 /* The next frame of the log, entries in dense order.  ERR_EOF: the end, or
  * a tail that is not whole and that no checkpoint covers: skim_tail();
  * ERR_FORMAT says where. */
 int	skim_next(struct skim *s, struct skim_entry *out, struct err *e);
-/* After ERR_FORMAT: behind the damage, where the frame's own head leads, else
- * to the next frame that is whole, else to the next segment; indices may then
- * leap once.  ERR_NOENT: nothing comes. */
+/* After ERR_FORMAT: behind the damage.  A segment whose header was at fault
+ * is read without it when its frames bear its name out; else where the
+ * frame's own head leads, else to the next frame that is whole, else to the
+ * next segment; indices may then leap once.  ERR_NOENT: nothing comes. */
 int	skim_pass(struct skim *s, struct err *e);
-/* Of the segment that the last frame came from. */
-const struct segment_header *skim_header(const struct skim *s);
+/* Of the segment that the last frame came from: 0, or ERR_FORMAT when it is
+ * read without its header, which skim_seek() may have passed. */
+int	skim_check_headed(const struct skim *s, struct err *e);
+/* Where the next frame begins, or the fault is that was just told. */
+void	skim_place(const struct skim *s, uint64_t *first, uint64_t *offset);
 /* Bytes passed so far and in all from the beginning of the log, for a
  * progress line. */
 void	skim_progress(const struct skim *s, uint64_t *done, uint64_t *all);

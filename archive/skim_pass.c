@@ -57,9 +57,8 @@ find_frame(struct skim *s, const uint8_t *p, size_t n, uint64_t off,
 	return n;
 }
 
-/* Behind a head that leads nowhere.  ERR_NOENT: no frame comes. */
-static int
-search(struct skim *s, struct err *e)
+int
+skim_search(struct skim *s, struct err *e)
 {
 	uint64_t off = s->off + 1, budget = SEARCH_HASH_MAX;
 	uint8_t *buf;
@@ -92,6 +91,9 @@ skim_pass(struct skim *s, struct err *e)
 		s->index = s->firsts[s->i];	/* the gap was the fault */
 		return 0;
 	}
+	if (s->r == NULL && s->i < s->n &&
+	    (r = skim_open_headless(s, e)) != ERR_NOENT)
+		return r;
 	if (!s->may_leap)
 		s->least = s->index;
 	s->may_leap = true;
@@ -100,7 +102,7 @@ skim_pass(struct skim *s, struct err *e)
 		s->index += s->is_entry;
 		return 0;
 	}
-	if (s->r != NULL && (r = search(s, e)) != ERR_NOENT)
+	if (s->r != NULL && (r = skim_search(s, e)) != ERR_NOENT)
 		return r;
 	skim_shut(s);
 	if (s->i < s->n)

@@ -11,12 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "archive/archive_cli.h"
+#include "archive/archive_cli_record.h"
 #include "archive/archive_commands.h"
 #include "archive/keyring.h"
 #include "archive/layout.h"
-#include "archive/record.h"
-#include "archive/skim.h"
 #include "base/units.h"
 
 enum { OPT_RATE = 256 };
@@ -39,6 +37,8 @@ struct stats {
 	size_t			 n;
 	struct epoch_stats	 sum;
 	uint64_t		 entries, disk_bytes;
+	uint64_t		 failed;	/* records that do not open */
+	uint64_t		 damaged;	/* places that were passed */
 	struct record		 record;
 };
 
@@ -121,15 +121,20 @@ measure(struct archive_cli *cli, struct stats *s, struct skim *skim,
 {
 	const uint8_t *key = keyring_find(cli->keys, en->frame.head.puzzle);
 	const struct capture *c = &s->record.capture;
+	struct err why = ERR_INIT;
 	int r;
 
 	if (key == NULL)
 		return 0;
-	if ((r = skim_load(skim, en, &s->record.payload, e)) != 0 ||
-	    (r = record_open(&s->record, key, RECORD_EPOCH_KEY,
-		 cli->pin.name, e)) != 0) {
-		err_ctx(e, "record %" PRIu64, en->frame.index);
-		return r;
+	if ((r = skim_load(skim, en, &s->record.payload, &why)) == 0)
+		r = record_open(&s->record, key, RECORD_EPOCH_KEY,
+		    cli->pin.name, &why);
+	if (r != 0) {
+		err_ctx(&why, "record %" PRIu64, en->frame.index);
+		if (archive_cli_record_is_fatal(r))
+			return err_set(e, r, "%s", why.msg);
+		s->failed++;
+		return archive_cli_damage(cli, &why, e);
 	}
 	row->opened++;
 	row->capture_bytes += s->record.capture_len;
@@ -167,6 +172,19 @@ take(struct archive_cli *cli, struct stats *s, struct skim *skim,
 	return measure(cli, s, skim, en, row, e);
 }
 
+/* ERR_EOF: nothing comes behind the damage. */
+static int
+pass(struct archive_cli *cli, struct stats *s, struct skim *skim,
+    const struct err *why, struct err *e)
+{
+	int r;
+
+	s->damaged++;
+	if ((r = archive_cli_damage(cli, why, e)) != 0)
+		return r;
+	return (r = skim_pass(skim, e)) == ERR_NOENT ? ERR_EOF : r;
+}
+
 static int
 gather(struct archive_cli *cli, struct stats *s, struct err *e)
 {
@@ -178,10 +196,18 @@ gather(struct archive_cli *cli, struct stats *s, struct err *e)
 	    (r = skim_new(&skim, cli->layout, e)) != 0)
 		return r;
 	for (;;) {
+		struct err why = ERR_INIT;
+
 		archive_cli_progress(cli, "%" PRIu64 " entries", s->entries);
-		if ((r = archive_cli_stopped(e)) != 0 ||
-		    (r = skim_next(skim, &en, e)) != 0 ||
-		    (r = take(cli, s, skim, &en, e)) != 0)
+		if ((r = archive_cli_stopped(e)) != 0)
+			break;
+		if ((r = skim_next(skim, &en, &why)) == 0)
+			r = take(cli, s, skim, &en, e);
+		else if (r == ERR_FORMAT)
+			r = pass(cli, s, skim, &why, e);
+		else
+			err_set(e, r, "%s", why.msg);
+		if (r != 0)
 			break;
 	}
 	skim_free(&skim);
@@ -283,6 +309,8 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 	add_up(s);
 	if (r == 0 && !cli->json)
 		put_text(cli, s);
+	if (r == 0)
+		archive_cli_damaged(cli, s->failed + s->damaged);
 	return r;
 }
 
@@ -331,6 +359,8 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	json_uint(j, "disk_bytes", s->disk_bytes);
 	json_uint(j, "record_bytes", s->sum.record_bytes);
 	json_double(j, "overhead", overhead(s));
+	json_uint(j, "failed", s->failed);
+	json_uint(j, "damaged", s->damaged);
 	if (s->sum.opened == 0)
 		return;
 	json_uint(j, "capture_bytes", s->sum.capture_bytes);

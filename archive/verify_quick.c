@@ -20,7 +20,6 @@ struct quick {
 	uint64_t			 first;		/* of the segment */
 	uint64_t			 entries;
 	bool				 has_first;
-	uint8_t				 origin[32];
 };
 
 static void
@@ -100,17 +99,9 @@ take_trailer(struct quick *q)
 static void
 begin_segment(struct quick *q)
 {
-	struct err why = ERR_INIT;
-
 	q->has_first = true;
 	q->first = q->en.first;
 	q->entries = 0;
-	if (memcmp(skim_header(q->skim)->origin, q->origin,
-		sizeof(q->origin)) == 0)
-		return;
-	err_set(&why, ERR_FORMAT, "the segment belongs to another log than %s",
-	    q->o->pin->name);
-	fault(q, &why);
 }
 
 static void
@@ -186,7 +177,6 @@ verify_quick(struct verify_report *out, const struct verify_opts *o,
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	segment_origin(q.origin, o->pin->name);
 	if ((r = verify_own_checkpoint(out, o, e)) != 0 ||
 	    (r = skim_new(&q.skim, o->layout, e)) != 0)
 		return r;

@@ -1,8 +1,9 @@
 /*
  * fuzz_skim.c - frames by their heads alone, and the way on behind damage.
  *
- * The first byte chooses as in fuzz_segment.c; the rest is the only segment
- * of an archive, or two when the magic of a header stands in it again.
+ * The first byte chooses as in fuzz_segment.c, and by its second bit that
+ * headers are lost once the files have their names; the rest is the only
+ * segment of an archive, or two when the magic of a header stands in it again.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,8 +58,10 @@ make_archive(void)
 /* Under the name of the first entry that the header claims. */
 static void
 put_segment(const struct layout *l, const uint8_t *p, size_t n,
-    char name[SEGMENT_NAME_MAX])
+    bool is_headless, char name[SEGMENT_NAME_MAX])
 {
+	static const uint8_t lost[SEGMENT_HEADER_LEN];
+	size_t len = is_headless && n > sizeof(lost) ? sizeof(lost) : 0;
 	uint64_t first = 0;
 	int fd;
 
@@ -67,6 +70,7 @@ put_segment(const struct layout *l, const uint8_t *p, size_t n,
 	segment_name(name, first);
 	fd = openat(l->seg, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	fuzz_check(fd != -1 && write(fd, p, n) == (ssize_t)n);
+	fuzz_check(pwrite(fd, lost, len, 0) == (ssize_t)len);
 	close(fd);
 }
 
@@ -83,7 +87,7 @@ walk(struct skim *s, size_t len)
 	int r;
 
 	for (;; steps++) {
-		fuzz_check(steps <= 2 * len + 4);
+		fuzz_check(steps <= 2 * len + 8);
 		if ((r = skim_next(s, &en, &e)) == ERR_FORMAT) {
 			if (skim_pass(s, &e) != 0)
 				break;
@@ -131,6 +135,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 	char one[SEGMENT_NAME_MAX], two[SEGMENT_NAME_MAX] = "";
 	struct skim *s = NULL;
 	uint8_t *copy, *cut = NULL;
+	bool is_headless;
 	size_t n;
 	int r;
 
@@ -138,6 +143,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 		l = make_archive();
 	if (len < 2 || len > INPUT_MAX)
 		return 0;
+	is_headless = (p[0] & 2) != 0;
 	n = len - 1;
 	fuzz_check((copy = malloc(n)) != NULL);
 	memcpy(copy, p + 1, n);
@@ -146,12 +152,13 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 	if (cut != NULL) {
 		if (p[0] % 2 == 1)
 			segment_mend(cut, n - (size_t)(cut - copy));
-		put_segment(l, cut, n - (size_t)(cut - copy), two);
+		put_segment(l, cut, n - (size_t)(cut - copy), is_headless,
+		    two);
 		n = (size_t)(cut - copy);
 	}
 	if (p[0] % 2 == 1)
 		segment_mend(copy, n);
-	put_segment(l, copy, n, one);
+	put_segment(l, copy, n, is_headless, one);
 	/* A number above all makes a name that no segment has. */
 	if ((r = skim_new(&s, l, NULL)) == 0)
 		walk(s, len);
