@@ -3,33 +3,27 @@
  *
  * The log is walked and verified as it is exported.  Entries gather until
  * the checkpoint that covers them comes, for its receipts; then the batch is
- * read again, opened and written.
+ * read again, opened and written.  Damage is told, and what is whole behind it
+ * is written too (export_salvage.h).
  */
 #include <inttypes.h>
 #include <sodium.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "archive/archive_cli_record.h"
 #include "archive/archive_commands.h"
+#include "archive/export_batch.h"
+#include "archive/export_salvage.h"
 #include "archive/keyring.h"
 #include "archive/layout.h"
-#include "archive/merkle_proof.h"
 #include "archive/note.h"
 #include "archive/out_file.h"
-#include "archive/receipt.h"
-#include "archive/record.h"
-#include "archive/skim.h"
 #include "archive/walk.h"
 #include "archive/warc_exchange.h"
 #include "base/stop.h"
 #include "base/version.h"
 
-enum {
-	OPT_WARC = 256,
-	PENDING_MAX = 4 * SEGMENT_ENTRIES,
-};
+enum { OPT_WARC = 256 };
 
 static const struct option options[] = {
 	{ "warc", no_argument, NULL, OPT_WARC },
@@ -37,32 +31,15 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* An entry that waits for its checkpoint. */
-struct pending {
-	enum segment_type	type;
-	uint64_t		first;		/* segment */
-	uint64_t		payload_off, payload_len;
-	uint8_t			puzzle[SEAL_ID_LEN];
-	uint8_t			leaf_data[SEAL_LEAF_LEN];
-	size_t			leaf_len;
-};
-
 struct export_cmd {
 	bool			 is_warc;
 	const char		*output;
-	uint64_t		 from, to;
 	struct archive_cli	*cli;
 	struct walk		*walk;
 	struct out_file		*out;
 	struct warc		*warc;
-	struct record		 record;
-	char			 info_id[WARC_ID_MAX];
-	struct bytes		 receipt;
-	struct merkle		 base;		/* before the pending ones */
-	struct pending		*pending;
-	struct merkle_hash	*leaves;
-	size_t			 n, room;
-	uint64_t		 exported, pruned, sealed, unsigned_;
+	struct export_batch	 batch;
+	uint64_t		 signed_size;	/* by the checkpoint's copy */
 	uint64_t		 bytes;
 };
 
@@ -92,25 +69,30 @@ on_put(void *arg, const void *p, size_t n, struct err *e)
 
 /* ---- warcinfo ---- */
 
-/* The newest checkpoint: the archive's copy if it is valid, else the last
- * frame of its kind. */
+/* The newest checkpoint frame that can be read. */
 static int
-find_checkpoint(struct export_cmd *x, struct bytes *note, struct err *e)
+find_frame(struct export_cmd *x, struct bytes *note, struct err *e)
 {
+	struct checkpoint cp;
 	struct skim_entry en;
 	struct skim *s = NULL;
-	struct checkpoint cp;
 	int r;
 
-	if (layout_read_checkpoint(x->cli->layout, note, NULL) == 0 &&
-	    checkpoint_open(&cp, (char *)note->p, note->len, &x->cli->pin,
-		NULL) == 0)
-		return 0;
-	bytes_clear(note);
 	if ((r = skim_new(&s, x->cli->layout, e)) != 0)
 		return r;
-	while ((r = skim_next(s, &en, e)) == 0) {
-		if (en.frame.type != SEGMENT_CHECKPOINT)
+	for (;;) {
+		if ((r = archive_cli_stopped(e)) != 0)
+			break;
+		if ((r = skim_next(s, &en, e)) == ERR_FORMAT) {
+			if ((r = skim_pass(s, e)) != 0)
+				break;
+			continue;
+		}
+		if (r != 0)
+			break;
+		if (en.frame.type != SEGMENT_CHECKPOINT ||
+		    checkpoint_open(&cp, (const char *)en.frame.payload,
+			(size_t)en.frame.payload_len, &x->cli->pin, NULL) != 0)
 			continue;
 		bytes_clear(note);
 		if ((r = bytes_append(note, en.frame.payload,
@@ -118,7 +100,23 @@ find_checkpoint(struct export_cmd *x, struct bytes *note, struct err *e)
 			break;
 	}
 	skim_free(&s);
-	return r == ERR_EOF || r == ERR_FORMAT ? 0 : r;
+	return r == ERR_EOF || r == ERR_NOENT ? 0 : r;
+}
+
+/* The archive's copy if it is valid. */
+static int
+find_checkpoint(struct export_cmd *x, struct bytes *note, struct err *e)
+{
+	struct checkpoint cp;
+
+	if (layout_read_checkpoint(x->cli->layout, note, NULL) == 0 &&
+	    checkpoint_open(&cp, (char *)note->p, note->len, &x->cli->pin,
+		NULL) == 0) {
+		x->signed_size = cp.size;
+		return 0;
+	}
+	bytes_clear(note);
+	return find_frame(x, note, e);
 }
 
 static int
@@ -126,7 +124,7 @@ put_info(struct export_cmd *x, struct err *e)
 {
 	struct bytes note = BYTES_INIT(NOTE_MAX);
 	char vkey[VKEY_TEXT_MAX];
-	struct warc_info i = { .id = x->info_id,
+	struct warc_info i = { .id = x->batch.info_id,
 		.software = "amber-archive/" AMBER_VERSION,
 		.origin = x->cli->pin.name,
 		.vkey = vkey };
@@ -145,157 +143,58 @@ put_info(struct export_cmd *x, struct err *e)
 		i.date_ms = x->cli->epochs.v[0].epoch.not_before * 1000;
 	crypto_hash_sha256(hash, note.p == NULL ? (uint8_t *)"" : note.p,
 	    note.len);
-	warc_id(x->info_id, hash, "warcinfo");
+	warc_id(x->batch.info_id, hash, "warcinfo");
 	r = warc_exchange_put_info(x->warc, &i, e);
 out:
 	bytes_free(&note);
 	return r;
 }
 
-/* ---- batches ---- */
+/* ---- the log ---- */
 
 static int
-grow(struct export_cmd *x, struct err *e)
-{
-	size_t room = x->room == 0 ? 512 : 2 * x->room;
-	struct pending *p;
-	struct merkle_hash *l;
-
-	if (x->n >= PENDING_MAX)
-		return err_set(e, ERR_LIMIT,
-		    "more than %d entries without a checkpoint", PENDING_MAX);
-	if ((p = realloc(x->pending, room * sizeof(*p))) != NULL)
-		x->pending = p;
-	if ((l = realloc(x->leaves, room * sizeof(*l))) != NULL)
-		x->leaves = l;
-	if (p == NULL || l == NULL)
-		return err_set(e, ERR_NOMEM, "no memory to export");
-	x->room = room;
-	return 0;
-}
-
-static int
-push(struct export_cmd *x, const struct segment_frame *f, struct err *e)
+take(struct export_cmd *x, const struct segment_frame *f, struct err *e)
 {
 	struct walk_place place;
-	struct pending *p;
-	int r;
-
-	if (x->n == x->room && (r = grow(x, e)) != 0)
-		return r;
-	walk_place(x->walk, &place);
-	x->leaves[x->n] = f->leaf;
-	p = &x->pending[x->n++];
-	memset(p, 0, sizeof(*p));
-	p->type = f->type;
-	p->first = place.first;
-	p->payload_off = f->payload_off;
-	p->payload_len = f->payload_len;
-	p->leaf_len = f->leaf_len;
-	memcpy(p->puzzle, f->head.puzzle, sizeof(p->puzzle));
-	memcpy(p->leaf_data, f->leaf_data, f->leaf_len);
-	return 0;
-}
-
-/* The payload again; its segment is nearly always the one at hand. */
-static int
-load(struct export_cmd *x, const struct pending *p, struct err *e)
-{
-	const struct segment_frame f = { .payload_off = p->payload_off,
-		.payload_len = p->payload_len };
-	struct segment_read *r = NULL;
-	struct walk_place place;
-	int fd = -1, rc;
 
 	walk_place(x->walk, &place);
-	if (place.first == p->first && walk_reader(x->walk) != NULL)
-		return segment_read_payload(walk_reader(x->walk), &f,
-		    &x->record.payload, e);
-	if ((rc = layout_open_segment(x->cli->layout, p->first, &fd, e)) != 0)
-		return rc;
-	if ((rc = segment_read_new(&r, fd, e)) == 0)
-		rc = segment_read_payload(r, &f, &x->record.payload, e);
-	segment_read_free(&r);
-	close(fd);
-	return rc;
-}
-
-static int
-make_receipt(struct export_cmd *x, const struct pending *p,
-    const struct merkle_batch *batch, size_t i,
-    const struct segment_frame *note, struct err *e)
-{
-	struct merkle_proof proof;
-
-	bytes_clear(&x->receipt);
-	if (batch == NULL)
+	if (segment_is_entry(f->type))
+		return export_batch_push(&x->batch, f, place.first, e);
+	if (f->type != SEGMENT_CHECKPOINT)
 		return 0;
-	merkle_batch_proof(batch, i, &proof);
-	return receipt_make(&x->receipt, p->leaf_data, p->leaf_len, &proof,
-	    (const char *)note->payload, (size_t)note->payload_len, e);
+	x->batch.reader = walk_reader(x->walk);
+	x->batch.reader_first = place.first;
+	return export_batch_cover(&x->batch, f->payload,
+	    (size_t)f->payload_len, &walk_scan(x->walk)->tree, e);
 }
 
 static int
-export_one(struct export_cmd *x, size_t i, const struct merkle_batch *batch,
-    const struct segment_frame *note, struct err *e)
+salvage(struct export_cmd *x, const struct err *why, struct err *e)
 {
-	const struct pending *p = &x->pending[i];
-	const uint8_t *key = keyring_find(x->cli->keys, p->puzzle);
-	const struct epochs_row *row = epochs_of_puzzle(&x->cli->epochs,
-	    p->puzzle);
-	struct warc_exchange out = { .capture = &x->record.capture,
-		.leaf = x->leaves[i],
-		.index = x->base.size + i,
-		.info_id = x->info_id };
 	int r;
 
-	if (p->type == SEGMENT_PRUNED) {
-		x->pruned++;
-		return 0;
-	}
-	if (key == NULL) {
-		x->sealed++;
-		return 0;
-	}
-	if ((r = load(x, p, e)) != 0 ||
-	    (r = record_open(&x->record, key, RECORD_EPOCH_KEY,
-		 x->cli->pin.name, e)) != 0 ||
-	    (r = make_receipt(x, p, batch, i, note, e)) != 0) {
-		err_ctx(e, "record %" PRIu64, out.index);
+	x->batch.damaged++;
+	if ((r = archive_cli_damage(x->cli, why, e)) != 0)
 		return r;
-	}
-	out.epoch = row == NULL ? 0 : row->epoch.number;
-	if (batch != NULL) {
-		out.receipt = x->receipt.p;
-		out.receipt_len = x->receipt.len;
-	} else
-		x->unsigned_++;
-	x->exported++;
-	return warc_exchange_put(x->warc, &out, e);
+	return export_salvage(&x->batch, x->walk, e);
 }
 
-/* All that waits; note NULL: no checkpoint covers them yet. */
+/* The log ends as far as its frames tell. */
 static int
-flush(struct export_cmd *x, const struct segment_frame *note, struct err *e)
+end(struct export_cmd *x, struct err *e)
 {
-	struct merkle_batch *batch = NULL;
-	int r = 0;
+	uint64_t size = walk_scan(x->walk)->tree.size;
+	struct err why = ERR_INIT;
 
-	if (x->n > 0 && note != NULL &&
-	    (r = merkle_batch_new(&batch, &x->base, x->leaves, x->n, e)) != 0)
-		return r;
-	for (size_t i = 0; i < x->n && r == 0; i++) {
-		uint64_t index = x->base.size + i;
-
-		if ((r = archive_cli_stopped(e)) == 0 &&
-		    x->pending[i].type != SEGMENT_MANIFEST &&
-		    index >= x->from && index <= x->to)
-			r = export_one(x, i, batch, note, e);
+	if (x->signed_size <= size) {
+		x->batch.reader = NULL;
+		return export_batch_end(&x->batch, e);
 	}
-	merkle_batch_free(&batch);
-	x->n = 0;
-	x->base = walk_scan(x->walk)->tree;
-	return r;
+	err_set(&why, ERR_FORMAT,
+	    "%" PRIu64 " entries were signed, the archive ends with %" PRIu64,
+	    x->signed_size, size);
+	walk_where(x->walk, ERR_FORMAT, &why);
+	return salvage(x, &why, e);
 }
 
 static int
@@ -305,22 +204,23 @@ export_all(struct export_cmd *x, struct err *e)
 	uint64_t done, all;
 	int r;
 
-	merkle_init(&x->base);
-	while (x->base.size <= x->to) {
+	while (x->batch.base.size <= x->batch.to) {
+		struct err why = ERR_INIT;
+
 		walk_progress(x->walk, &done, &all);
 		archive_cli_progress(x->cli,
-		    "exported %" PRIu64 " records, %.1f%%", x->exported,
+		    "exported %" PRIu64 " records, %.1f%%", x->batch.exported,
 		    all == 0 ? 0 : 100 * (double)done / (double)all);
-		r = walk_next(x->walk, &f, e);
+		r = walk_next(x->walk, &f, &why);
 		if (r == ERR_EOF)
-			return flush(x, NULL, e);
+			return end(x, e);
 		if (r != 0)
-			return walk_where(x->walk, r, e);
-		if (segment_is_entry(f.type))
-			r = push(x, &f, e);
-		else if (f.type == SEGMENT_CHECKPOINT)
-			r = flush(x, &f, e);
+			walk_where(x->walk, r, &why);
+		if (r == ERR_FORMAT || r == ERR_CORRUPT)
+			return salvage(x, &why, e);
 		if (r != 0)
+			return err_set(e, r, "%s", why.msg);
+		if ((r = take(x, &f, e)) != 0)
 			return r;
 	}
 	return 0;
@@ -336,7 +236,8 @@ check_options(const struct archive_cli *cli, struct export_cmd *x,
 		return err_set(e, ERR_ARG,
 		    "which form?  There is --warc");
 	if (cli->nargs == 1 &&
-	    archive_cli_range(cli->args[0], &x->from, &x->to, e) != 0)
+	    archive_cli_range(cli->args[0], &x->batch.from,
+		&x->batch.to, e) != 0)
 		return ERR_ARG;
 	if (cli->json && (x->output == NULL || strcmp(x->output, "-") == 0))
 		return err_set(e, ERR_ARG,
@@ -360,13 +261,19 @@ tell_some(struct archive_cli *cli, uint64_t n, const char *what)
 static void
 tell(struct archive_cli *cli, const struct export_cmd *x)
 {
-	if (x->exported == 0)
+	const struct export_batch *b = &x->batch;
+
+	if (b->exported == 0)
 		archive_cli_note(cli, "no records exported");
-	tell_some(cli, x->exported, "exported");
-	tell_some(cli, x->sealed, "left out: the epoch's key is not here");
-	tell_some(cli, x->pruned, "left out: pruned");
-	tell_some(cli, x->unsigned_,
+	tell_some(cli, b->exported, "exported");
+	tell_some(cli, b->sealed, "left out: the epoch's key is not here");
+	tell_some(cli, b->pruned, "left out: pruned");
+	tell_some(cli, b->failed, "left out: damaged");
+	tell_some(cli, b->unsigned_,
 	    "without a receipt: no checkpoint goes so far yet");
+	tell_some(cli, b->unproven,
+	    "without a receipt: a lost entry's hash is part of every proof up "
+	    "to the next signed end of a segment");
 }
 
 static int
@@ -377,34 +284,33 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 		.pin = &cli->pin, .stop = stop_flag() };
 	int r;
 
-	x->cli = cli;
+	x->cli = x->batch.cli = cli;
 	/* A range that the log does not reach would be an empty file that
 	 * looks like an answer. */
 	if ((r = check_options(cli, x, e)) != 0 ||
-	    (x->from > 0 &&
-		(r = archive_cli_record_is_there(cli, x->from, e)) != 0))
+	    (x->batch.from > 0 &&
+		(r = archive_cli_record_is_there(cli, x->batch.from, e)) != 0))
 		return r;
-	record_init(&x->record);
-	bytes_init(&x->receipt, RECEIPT_MAX);
+	export_batch_init(&x->batch);
 	if ((r = out_file_open(&x->out, x->output, cli->layout, e)) == 0 &&
 	    (r = warc_new(&x->warc, on_put, x, e)) == 0 &&
-	    (r = walk_new(&x->walk, &wo, e)) == 0 &&
-	    (r = put_info(x, e)) == 0 && (r = export_all(x, e)) == 0)
-		r = out_file_commit(x->out, e);
+	    (r = walk_new(&x->walk, &wo, e)) == 0) {
+		x->batch.warc = x->warc;
+		if ((r = put_info(x, e)) == 0 && (r = export_all(x, e)) == 0)
+			r = out_file_commit(x->out, e);
+	}
 	walk_free(&x->walk);
 	warc_free(&x->warc);
 	out_file_free(&x->out);
-	record_free(&x->record);
-	bytes_free(&x->receipt);
-	free(x->pending);
-	free(x->leaves);
-	if (r == 0) {
-		if (!cli->json)
-			tell(cli, x);
-		if (x->sealed + x->pruned > 0)
-			archive_cli_code(cli, ARCHIVE_EXIT_PARTIAL);
-	}
-	return r;
+	export_batch_free(&x->batch);
+	if (r != 0)
+		return r;
+	if (!cli->json)
+		tell(cli, x);
+	archive_cli_damaged(cli, x->batch.failed + x->batch.damaged);
+	if (x->batch.sealed + x->batch.pruned > 0)
+		archive_cli_code(cli, ARCHIVE_EXIT_PARTIAL);
+	return 0;
 }
 
 static void
@@ -412,11 +318,16 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 {
 	const struct export_cmd *x = arg;
 
+	const struct export_batch *b = &x->batch;
+
 	(void)cli;
-	json_uint(j, "records", x->exported);
-	json_uint(j, "sealed", x->sealed);
-	json_uint(j, "pruned", x->pruned);
-	json_uint(j, "unsigned", x->unsigned_);
+	json_uint(j, "records", b->exported);
+	json_uint(j, "sealed", b->sealed);
+	json_uint(j, "pruned", b->pruned);
+	json_uint(j, "unsigned", b->unsigned_);
+	json_uint(j, "unproven", b->unproven);
+	json_uint(j, "failed", b->failed);
+	json_uint(j, "damaged", b->damaged);
 	json_uint(j, "bytes", x->bytes);
 }
 
@@ -425,7 +336,8 @@ static const struct archive_cli_spec spec = {
 	.usage = "[FIRST[-LAST]]",
 	.what = "Writes opened records as a WARC/1.1 file, a gzip member a "
 		"record, with their\nreceipts.  The log is verified on the "
-		"way.  The same archive gives the same\nbytes.\n",
+		"way; damage is told and passed.  The same\narchive gives "
+		"the same bytes.\n",
 	.own_help =
 	    "      --warc       the form (there is no other yet)\n"
 	    "  -o, --output FILE\n"
@@ -442,7 +354,7 @@ static const struct archive_cli_spec spec = {
 int
 export_main(int argc, char **argv)
 {
-	struct export_cmd x = { .to = UINT64_MAX };
+	struct export_cmd x = { .batch = { .to = UINT64_MAX } };
 
 	return archive_cli_main(&spec, &x, argc, argv);
 }

@@ -318,7 +318,10 @@ put_rest(struct exchange *x, struct err *e)
 		r = warc_field_base64(&x->block, "amber-receipt",
 		    x->x->receipt, x->x->receipt_len, e);
 	else if (r == 0)
-		r = bytes_append_str(&x->block, "amber-unsigned: yes\r\n", e);
+		r = bytes_append_str(&x->block,
+		    x->x->is_unproven ? "amber-unproven: yes\r\n" :
+					"amber-unsigned: yes\r\n",
+		    e);
 	return r;
 }
 

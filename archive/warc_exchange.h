@@ -20,8 +20,9 @@ struct warc_exchange {
 	struct merkle_hash	 leaf;
 	uint64_t		 index, epoch;
 	const char		*info_id;	/* the warcinfo's */
-	const void		*receipt;	/* NULL: not signed yet */
+	const void		*receipt;	/* NULL: not signed yet, */
 	size_t			 receipt_len;
+	bool			 is_unproven;	/* or lost by damage */
 };
 
 int	warc_exchange_put(struct warc *w, const struct warc_exchange *x,
