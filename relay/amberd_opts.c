@@ -36,6 +36,8 @@ static const char help[] =
     "  -a, --archive FOLDER   the archive\n"
     "  -l, --listen ADDRESS   address:port, instead of the file's; may be\n"
     "                         repeated\n"
+    "      --sync-each        a sync for each record, not one for all that\n"
+    "                         wait (sync_each = yes)\n"
     "  -v, --verbose          log_level = debug\n"
     "  -h, --help             this text\n"
     "  -V, --version          the version\n"
@@ -53,6 +55,7 @@ enum {
 	OPT_PRINT,
 	OPT_REFERENCE,
 	OPT_ROLE,
+	OPT_SYNC_EACH,
 };
 
 static const struct option options[] = {
@@ -68,6 +71,7 @@ static const struct option options[] = {
 	{ "identity", required_argument, NULL, 'i' },
 	{ "archive", required_argument, NULL, 'a' },
 	{ "listen", required_argument, NULL, 'l' },
+	{ "sync-each", no_argument, NULL, OPT_SYNC_EACH },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -161,6 +165,8 @@ take(struct amberd_opts *o, int c)
 		return add_set(o, "archive", optarg);
 	case 'l':
 		return add_listen(o, optarg);
+	case OPT_SYNC_EACH:
+		return add_set(o, "sync_each", "yes");
 	case 'v':
 		return add_set(o, "log_level", "debug");
 	}

@@ -50,6 +50,7 @@ struct config {
 	char		*profile;		/* "demo", "production" */
 	/* names and places */
 	char		*origin, *identity, *archive, *user, *timelock;
+	bool		sync_each;
 	/* listeners */
 	struct config_list listen, direct_listen;
 	char		*metrics_listen;

@@ -29,6 +29,8 @@ static const struct config_key keys[] = {
 	{ "archive", CONFIG_TEXT, AT(archive), false, 0, 0, NULL,
 	    "amber-data/archive", "/var/lib/amber/archive",
 	    "Folder of the archive." },
+	{ "sync_each", CONFIG_FLAG, AT(sync_each), false, 0, 0, NULL, "no",
+	    NULL, "A sync for each record, instead of one for all that wait." },
 	{ "user", CONFIG_TEXT, AT(user), false, 0, 0, NULL, "", "amber",
 	    "User that the processes become when started as root; empty:"
 	    " none." },

@@ -41,6 +41,18 @@ def test_crowd(k):
     assert metric(k, "amber_log_size") == 17 + 64
     assert metric(k, "amber_permits_most_in_use") == 16
     assert json.loads(k.get(k.address, "/v1/status"))["permits"]["in_use"] == 0
+    print("%d entries in %d batches" % committed(k))
+
+
+def committed(k):
+    return metric(k, "amber_commit_entries_total"), metric(k, "amber_commit_batches_total")
+
+
+def test_sync_each(k):
+    """Records that come to be committed at once: each has a sync of its own."""
+    hold(k, "crowd", k.url("/ok?delay=500"), "64")
+    entries, batches = committed(k)
+    assert entries == batches == 1 + 64, (entries, batches)
 
 
 def own_addresses():
@@ -78,6 +90,11 @@ def main():
         subprocess.run([BIN + "/amber-archive", "verify", "--pin", k.pin,
                         "--root", k.top / "amber-data/archive"], check=True,
                        stdout=subprocess.DEVNULL)
+    with Kit() as k:
+        k.start("sync_each = yes\n")
+        test_sync_each(k)
+        print("test_sync_each ok", flush=True)
+        assert k.stop() == 0
 
 
 if __name__ == "__main__":
