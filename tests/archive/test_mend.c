@@ -1,0 +1,496 @@
+/*
+ * test_mend.c - what a recovery leaves behind: all of it durable, nothing of
+ * it lost, and nothing believed that only looks signed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive/checkpoint.h"
+#include "archive/disk.h"
+#include "archive/layout.h"
+#include "archive/note.h"
+#include "archive/segment_read.h"
+#include "archive/segment_write.h"
+#include "archive/signer.h"
+#include "base/identity.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "tests/archive/check.h"
+#include "tests/archive/life.h"
+#include "tests/archive/sample.h"
+#include "tests/test_util.h"
+
+enum { FRAMES = 16, DIRTY_MAX = 64 };
+
+static struct identity *id, *other;
+static struct sample_epoch ep;
+
+/* ---- a disk that remembers what is not durable ---- */
+
+static struct {
+	ino_t	dirty[DIRTY_MAX];
+	size_t	n;
+	size_t	syncs;
+} watch;
+
+static ino_t
+inode_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+static void
+soil(ino_t ino)
+{
+	for (size_t i = 0; i < watch.n; i++)
+		if (watch.dirty[i] == ino)
+			return;
+	assert_true(watch.n < DIRTY_MAX);
+	watch.dirty[watch.n++] = ino;
+}
+
+static bool
+clean(ino_t ino)
+{
+	for (size_t i = 0; i < watch.n; i++) {
+		if (watch.dirty[i] != ino)
+			continue;
+		watch.dirty[i] = watch.dirty[--watch.n];
+		return true;
+	}
+	return false;
+}
+
+static ssize_t
+watch_pwritev(void *arg, int fd, const struct iovec *iov, int n, off_t off)
+{
+	soil(inode_of(fd));
+	return disk_system()->pwritev(arg, fd, iov, n, off);
+}
+
+static int
+watch_ftruncate(void *arg, int fd, off_t len)
+{
+	soil(inode_of(fd));
+	return disk_system()->ftruncate(arg, fd, len);
+}
+
+static int
+watch_sync(void *arg, int fd)
+{
+	(void)arg;
+	(void)clean(inode_of(fd));
+	watch.syncs++;
+	return 0;
+}
+
+/* What gets a name is durable by then, but for `checkpoint`, which is a
+ * convenience; and the folder is to be synced. */
+static int
+watch_renameat(void *arg, int dir, const char *from, const char *to)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(dir, from, &st, 0), 0);
+	if (strcmp(to, "checkpoint") == 0)
+		(void)clean(st.st_ino);
+	else {
+		if (clean(st.st_ino))
+			fail_msg("%s is named before it is durable", to);
+		soil(inode_of(dir));
+	}
+	return disk_system()->renameat(arg, dir, from, to);
+}
+
+static int
+watch_unlinkat(void *arg, int dir, const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(dir, name, &st, 0), 0);
+	(void)clean(st.st_ino);
+	/* A .tmp that comes back is removed again. */
+	if (strstr(name, ".tmp") == NULL)
+		soil(inode_of(dir));
+	return disk_system()->unlinkat(arg, dir, name);
+}
+
+static const struct disk *
+watch_disk(void)
+{
+	static struct disk d;
+
+	memset(&watch, 0, sizeof(watch));
+	d = *disk_system();
+	d.pwritev = watch_pwritev;
+	d.ftruncate = watch_ftruncate;
+	d.fsync = watch_sync;
+	d.fdatasync = watch_sync;
+	d.renameat = watch_renameat;
+	d.unlinkat = watch_unlinkat;
+	return &d;
+}
+
+/* ---- archives ---- */
+
+struct kept {
+	uint8_t	*p;
+	size_t	 n;
+};
+
+struct world {
+	char		*folder, *path, *seg, *checkpoint;
+	struct life	 f;
+};
+
+static int
+setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	w->folder = test_folder_make();
+	w->path = test_path(w->folder, "a");
+	w->seg = test_path(w->path, "seg/%020d.amb", 0);
+	w->checkpoint = test_path(w->path, "checkpoint");
+	*state = w;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct world *w = *state;
+
+	test_folder_remove(w->folder);
+	free(w->folder);
+	free(w->path);
+	free(w->seg);
+	free(w->checkpoint);
+	free(w);
+	return 0;
+}
+
+static struct kept
+keep(const char *path)
+{
+	struct kept k;
+
+	k.p = test_file_read(path, &k.n);
+	return k;
+}
+
+/* A manifest and two records, a batch each; entries 0 and 1 have their
+ * checkpoints in the segment, and `checkpoint` is gone. */
+static struct kept
+make(struct world *w, bool is_clean)
+{
+	life_init(&w->f, id);
+	life_begin(&w->f, w->path);
+	life_manifest(&w->f, &ep);
+	life_records(&w->f, &ep, 1, 20);
+	life_records(&w->f, &ep, 1, 20);
+	life_end(&w->f, is_clean);
+	assert_int_equal(unlink(w->checkpoint), 0);
+	return keep(w->seg);
+}
+
+static size_t
+frames(const char *path, struct segment_frame *out)
+{
+	struct segment_read *r = NULL;
+	size_t n = 0;
+	int fd;
+
+	assert_true((fd = open(path, O_RDONLY)) != -1);
+	assert_int_equal(segment_read_new(&r, fd, NULL), 0);
+	while (n < FRAMES && segment_read_next(r, &out[n], NULL) == 0)
+		n++;
+	segment_read_free(&r);
+	close(fd);
+	return n;
+}
+
+static void
+write_torn(const char *path, const struct kept *k, size_t n, size_t junk)
+{
+	uint8_t *p = calloc(1, n + junk);
+
+	assert_non_null(p);
+	memcpy(p, k->p, n);
+	memset(p + n, 0xee, junk);
+	test_file_write(path, p, n + junk);
+	free(p);
+}
+
+/* Opens on the watching disk: afterwards nothing is in doubt. */
+static void
+open_watched(struct world *w, uint64_t size, uint64_t quarantined)
+{
+	struct check c;
+
+	life_init(&w->f, id);
+	w->f.o.recovery.disk = watch_disk();
+	life_begin(&w->f, w->path);
+	if (watch.n != 0)
+		fail_msg("%zu files or folders are not durable", watch.n);
+	assert_true(watch.syncs > 0);
+	assert_int_equal(commit_size(w->f.c), size);
+	assert_int_equal(w->f.report.quarantined, quarantined);
+	life_end(&w->f, true);
+	check_archive(&c, w->path, identity_vkey(id), &ep, 1);
+	assert_int_equal(c.tree.size, size);
+	assert_int_equal(c.unsigned_bytes, 0);
+	check_free(&c);
+}
+
+/* ---- what is durable, and where the bytes are ---- */
+
+/* Entries behind the last checkpoint frame move to a segment of their own,
+ * which begins with that checkpoint. */
+static void
+test_copied(void **state)
+{
+	struct world *w = *state;
+	struct segment_frame fr[FRAMES];
+	struct kept seg = make(w, false);
+	char *copy = test_path(w->path, "seg/%020d.amb", 2);
+
+	write_torn(w->seg, &seg, seg.n, 100);
+	open_watched(w, 3, 100);
+	assert_true(frames(copy, fr) >= 2);
+	assert_int_equal(fr[0].type, SEGMENT_CHECKPOINT);
+	assert_int_equal(fr[0].index, 2);
+	assert_int_equal(fr[1].type, SEGMENT_RECORD);
+	assert_int_equal(frames(w->seg, fr), 5);
+	assert_int_equal(fr[4].type, SEGMENT_TRAILER);
+	free(copy);
+	free(seg.p);
+}
+
+/* The same, stopped before the old segment was cut: what both hold is kept
+ * once, what was torn behind it is kept in quarantine/. */
+static void
+test_overlap(void **state)
+{
+	struct world *w = *state;
+	struct kept seg = make(w, false);
+	char *q = test_path(w->path, "quarantine");
+
+	life_init(&w->f, id);
+	life_begin(&w->f, w->path);
+	life_end(&w->f, false);
+	write_torn(w->seg, &seg, seg.n, 77);
+	open_watched(w, 3, 77);
+	assert_int_equal(test_folder_count(q), 1);
+	free(q);
+	free(seg.p);
+}
+
+/* A segment without any entry goes, and its torn bytes are kept. */
+static void
+test_empty_last(void **state)
+{
+	struct segment_header h = { .first = 3, .epoch = 1 };
+	struct world *w = *state;
+	uint8_t raw[SEGMENT_HEADER_LEN];
+	struct kept seg = make(w, true);
+	char *last = test_path(w->path, "seg/%020d.amb", 3);
+	struct kept head = { raw, sizeof(raw) };
+
+	segment_origin(h.origin, identity_vkey(id)->name);
+	segment_put_header(raw, &h);
+	write_torn(last, &head, head.n, 30);
+	open_watched(w, 3, 30);
+	assert_int_equal(access(last, F_OK), -1);
+	free(last);
+	free(seg.p);
+}
+
+/* Nothing but a torn tail. */
+static void
+test_torn(void **state)
+{
+	struct segment_frame fr[FRAMES];
+	struct world *w = *state;
+	struct kept seg = make(w, false);
+	size_t n = frames(w->seg, fr);
+
+	assert_int_equal(fr[n - 2].type, SEGMENT_CHECKPOINT);
+	write_torn(w->seg, &seg, fr[n - 2].end, 50);
+	open_watched(w, 2, 50);
+	free(seg.p);
+}
+
+/* ---- closings that only look signed ---- */
+
+enum forgery { FOREIGN, OTHER_TREE, OTHER_COUNT, OTHER_ORIGIN };
+
+/* The closing of a closed segment made anew. */
+static void
+forge(struct world *w, const struct kept *seg, enum forgery how)
+{
+	struct bytes b = BYTES_INIT(1 << 20), note = BYTES_INIT(NOTE_MAX);
+	struct segment_frame fr[FRAMES];
+	struct segment_header h;
+	struct merkle_hash root;
+	struct merkle tree;
+	size_t n = frames(w->seg, fr);
+
+	merkle_init(&tree);
+	for (size_t i = 0; i < n; i++)
+		if (segment_is_entry(fr[i].type))
+			merkle_append(&tree, &fr[i].leaf);
+	merkle_root(&tree, &root);
+	root.b[0] ^= how == OTHER_TREE;
+	assert_int_equal(bytes_append(&b, seg->p, fr[n - 2].offset, NULL), 0);
+	if (how == OTHER_ORIGIN) {
+		assert_int_equal(segment_get_header(&h, b.p, NULL), 0);
+		segment_origin(h.origin, "log.example/other");
+		segment_put_header(b.p, &h);
+	}
+	assert_int_equal(checkpoint_sign(&note, how == FOREIGN ? other : id,
+			     tree.size, &root, NULL),
+	    0);
+	assert_int_equal(segment_write_note(&b, 0, tree.size, &note, NULL),
+	    0);
+	assert_int_equal(segment_write_trailer(&b, 0,
+			     how == OTHER_COUNT ? 2 : 3, &tree, NULL),
+	    0);
+	test_file_write(w->seg, b.p, b.len);
+	bytes_free(&b);
+	bytes_free(&note);
+}
+
+/* Without a signer, as repair works: nobody else would notice. */
+static void
+test_forged_closing(void **state)
+{
+	const struct {
+		enum forgery	how;
+		int		want;
+	} rows[] = { { FOREIGN, 0 }, { OTHER_TREE, ERR_CORRUPT },
+		{ OTHER_COUNT, 0 }, { OTHER_ORIGIN, ERR_CORRUPT } };
+	struct recovery_opts o = { .disk = life_disk() };
+	struct world *w = *state;
+	struct kept seg = make(w, true);
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		struct layout *l = NULL;
+		struct err e = ERR_INIT;
+		struct recovery rec;
+
+		test_file_write(w->seg, seg.p, seg.n);
+		forge(w, &seg, rows[i].how);
+		assert_int_equal(layout_open(&l, w->path, NULL), 0);
+		if (recovery_run(&rec, l, &o, &e) != rows[i].want)
+			fail_msg("row %zu: %s", i, e.msg);
+		if (rows[i].want == 0) {
+			/* Read frame by frame, the closing set aside. */
+			assert_true(rec.scanned >= 3);
+			assert_true(rec.quarantined > 0);
+			assert_int_equal(rec.tree.size, 3);
+			recovery_free(&rec, o.disk);
+		}
+		layout_free(&l);
+		(void)unlink(w->checkpoint);
+		{
+			char *p = test_path(w->path, "seg");
+
+			test_folder_remove(p);
+			assert_int_equal(mkdir(p, 0700), 0);
+			free(p);
+		}
+	}
+	free(seg.p);
+}
+
+/* ---- signers that answer wrongly ---- */
+
+static const struct identity *answers;
+
+static int
+bad_extend(struct signer *s, const struct merkle_hash *leaves, size_t n,
+    struct bytes *note, struct err *e)
+{
+	struct merkle_hash root = { { 1 } };
+
+	(void)s;
+	(void)leaves;
+	(void)n;
+	return checkpoint_sign(note, answers, 3, &root, e);
+}
+
+/* An opening does not believe a signer more than a commit does. */
+static void
+test_bad_signer(void **state)
+{
+	struct world *w = *state;
+	struct kept seg = make(w, false);
+	const struct {
+		const struct identity	*by;
+		int			 want;
+	} rows[] = { { other, ERR_AUTH }, { id, ERR_CORRUPT } };
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		struct signer *s = NULL;
+		struct err e = ERR_INIT;
+
+		life_init(&w->f, id);
+		assert_int_equal(signer_local_new(&s, id, NULL), 0);
+		s->extend = bad_extend;
+		answers = rows[i].by;
+		w->f.o.recovery.signer = s;
+		assert_int_equal(life_open(&w->f, w->path, &e), rows[i].want);
+		test_err_is(&e, rows[i].want, "the log's signer");
+		assert_int_equal(access(w->checkpoint, F_OK), -1);
+		signer_free(&s);
+	}
+	free(seg.p);
+}
+
+static int
+group_setup(void **state)
+{
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	if (secret_init(NULL) != 0 ||
+	    identity_new(&id, "log.example/mend", NULL) != 0 ||
+	    identity_new(&other, "log.example/mend", NULL) != 0)
+		return -1;
+	sample_epoch_make(&ep, id, 1);
+	return 0;
+}
+
+static int
+group_teardown(void **state)
+{
+	(void)state;
+	sample_epoch_free(&ep);
+	identity_free(&id);
+	identity_free(&other);
+	return 0;
+}
+
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_copied),
+		TEST(test_overlap),
+		TEST(test_empty_last),
+		TEST(test_torn),
+		TEST(test_forged_closing),
+		TEST(test_bad_signer),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
