@@ -650,6 +650,16 @@ def test_repair():
     kit.expect(2, "repair", "-r", root, "--against", T + "/receipt", "--against", T + "/receipt")
 
 
+def waits(p):
+    """Returns when the process has gone to sleep: a signal before that may come before the call that it is to end."""
+    looks, end = 0, time.monotonic() + 60
+    while looks < 10:
+        assert p.poll() is None and time.monotonic() < end, p.returncode
+        time.sleep(0.01)
+        with open("/proc/%d/stat" % p.pid) as f:
+            looks = looks + 1 if f.read().rsplit(")", 1)[1].split()[0] == "S" else 0
+
+
 def test_interrupt_output():
     """Whichever signal asks: no temporary stays beside -o."""
     root = kit.copy(X.root, T + "/waiting")
@@ -660,12 +670,17 @@ def test_interrupt_output():
     for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         p = subprocess.Popen([kit.PROGRAM, "export", "--warc", "-r", root, *X.args, "-o", folder + "/x"],
                              stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 60
-        while not os.listdir(folder) and time.monotonic() < end:
-            time.sleep(0.01)
-        assert [n for n in os.listdir(folder) if n.endswith(".tmp")]
-        p.send_signal(sig)
-        assert p.wait(60) == 130 and os.listdir(folder) == [], (sig, p.returncode, os.listdir(folder))
+        try:
+            end = time.monotonic() + 60
+            while not os.listdir(folder) and time.monotonic() < end:
+                time.sleep(0.01)
+            waits(p)
+            assert [n for n in os.listdir(folder) if n.endswith(".tmp")]
+            p.send_signal(sig)
+            assert p.wait(60) == 130 and os.listdir(folder) == [], (sig, p.returncode, os.listdir(folder))
+        finally:
+            p.kill()
+            p.wait()
 
 
 def test_interrupt():
