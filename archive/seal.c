@@ -256,10 +256,9 @@ seal_parse_protected(struct seal_head *out, const uint8_t *p, size_t n,
 	return 0;
 }
 
-/* May a plaintext have this length?  The padded sizes are those that padding
- * leaves as they are. */
-static bool
-is_plain_len(uint64_t n)
+/* The padded sizes are those that padding leaves as they are. */
+bool
+seal_is_plain_len(uint64_t n)
 {
 	return n >= SEAL_PLAIN_MIN && seal_padme(n) == n;
 }
@@ -298,7 +297,7 @@ seal_parse(struct seal_head *out, const uint8_t *p, size_t n, size_t total,
 		return bad(e, "ciphertext is not a byte string of its size");
 	if (cipher != total - AT_CIPHER_HEAD - head)
 		return bad(e, "ciphertext of another length than the frame's");
-	if (!is_plain_len(cipher - SEAL_TAG_LEN))
+	if (!seal_is_plain_len(cipher - SEAL_TAG_LEN))
 		return bad(e, "a size that its padding does not allow");
 	h.cipher_off = AT_CIPHER_HEAD + head;
 	h.cipher_len = cipher;

@@ -57,6 +57,8 @@ struct seal_head {
 
 /* Padme of len (at least 1): at most 12 % more, log log n bits told. */
 uint64_t seal_padme(uint64_t len);
+/* May a plaintext have this size? */
+bool	seal_is_plain_len(uint64_t n);
 /* The plaintext's size for a capture of n bytes. */
 uint64_t seal_plain_len(uint64_t capture_len);
 

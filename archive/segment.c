@@ -286,6 +286,11 @@ segment_get_pruned(struct seal_head *out, uint8_t digest[32], const uint8_t *p,
 	    (rc = cbor_read_end(&r, e)) != 0 ||
 	    (rc = seal_parse_protected(&h, protect, sizeof(protect), e)) != 0)
 		goto out;
+	if (!seal_is_plain_len(len - SEAL_TAG_LEN)) {
+		rc = err_set(e, ERR_FORMAT,
+		    "a size that its padding does not allow");
+		goto out;
+	}
 	h.cipher_len = (size_t)len;
 	memcpy(digest, sum, sizeof(sum));
 	*out = h;

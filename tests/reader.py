@@ -5,8 +5,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 H = lambda *x: hashlib.sha256(b"".join(x)).digest()
-expand = lambda key, label, x: hmac.new(key, label + x + b"\1", hashlib.sha256).digest()
-u64 = lambda b: int.from_bytes(b, "big")
+expand, u64 = lambda key, label, x: hmac.new(key, label + x + b"\1", hashlib.sha256).digest(), lambda b: int.from_bytes(b, "big")
 def need(ok, what):
     if not ok: sys.exit("FAILED: " + what)
 def decode(b):  # deterministic CBOR only: it must encode to itself
@@ -45,13 +44,14 @@ for name in segments:
         head, before = b[at:at + 32], kind; kind, n = head[4], u64(head[16:24]); p = b[at + 32:at + 32 + n]
         need(head[:4] == b"\xa5AMB" and head[5:8] == bytes(3) and len(p) == n and u64(head[8:16]) == size and before != 4, f"frame {at} of {name}"); at += 32 + n
         if kind == 1: P, e, cipher = decode(p); m = decode(P); need(e == {} and m[1] == 24 and m[5] == bytes(12) and len(m) == 5 and m[4] in allowed[-2:], "record"); data = [1, P, H(cipher)]
+        if kind == 5: q = decode(p); P = q[1]; m = decode(P); need(len(q) == 3 and type(q[3]) is int and m[1] == 24 and m[5] == bytes(12) and len(m) == 5 and m[4] in allowed[-2:], "pruned record"); data = [1, P, q[2]]
         if kind == 2: prot, e, pay, sig = decode(p); pub.verify(sig, cbor2.dumps(["Signature1", prot, b"amber/1 manifest", pay])); m = decode(pay); data = [2, H(p)]; need(decode(prot) == {1: -8, 4: keyid} and e == {} and size == first and m[2] == origin and m[3] == u64(b[16:24]) > epoch and open(f"{path}/epoch/{m[3]}.cose", "rb").read() == p, "manifest"); epoch = m[3]; allowed.append(H(pay)); keys[H(pay)] = k = bytes.fromhex(known.get(str(epoch), "")); need(not k or expand(k, b"amber/1 epoch commit", H(cbor2.dumps({i: m[i] for i in (1, 2, 3, 6, 7, 8, 9, 10)}))) == m[13], "epoch key")
         if kind == 3: need(note(p) == (size, root(stack)), "checkpoint"); last = size
         if kind == 4: need(before == 3 and decode(p) == {1: size - first, 2: root(stack), 3: [h for _, h in stack]}, "trailer")
-        d = H(b"\0", cbor2.dumps(data)) if kind in (1, 2) else H(p)
-        need(kind in (1, 2, 3, 4) and head[24:] == H(b"amber/1 frame", b[8:16], head[:24], d)[:8] and u64(b[16:24]) == epoch, "frame's check")
+        d = H(b"\0", cbor2.dumps(data)) if kind in (1, 2, 5) else H(p)
+        need(kind in (1, 2, 3, 4, 5) and head[24:] == H(b"amber/1 frame", b[8:16], head[:24], d)[:8] and u64(b[16:24]) == epoch, "frame's check")
         if kind == 1 and keys[m[4]]: open_record(P, m, cipher); opened += 1
-        if kind in (1, 2):
+        if kind in (1, 2, 5):
             stack.append((1, d)); size += 1
             while len(stack) > 1 and stack[-1][0] == stack[-2][0]: n, r = stack.pop(); stack[-1] = (2 * n, H(b"\1", stack[-1][1], r))
     need(kind == 4 or name == segments[-1], "segment not closed")

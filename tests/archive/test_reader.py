@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """test_reader.py [FLIPS]: tests/reader.py, written from docs/FORMAT.md alone, against archives that the library wrote.
 
-It must verify 3 epochs and 1,000 records and open them all, and must refuse the archive when one bit is flipped anywhere:
+It must verify 3 epochs and 1,000 records and open them all, with pruned records among them too, and must refuse the archive when one bit is flipped anywhere:
 places in every file's beginning and end, and FLIPS (default 50) places over all files.
 """
 import os
@@ -10,6 +10,9 @@ import runpy
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import archive_kit as kit   # noqa: E402
 
 BIN, SOURCE = os.environ["AMBER_TESTS_BIN"], os.environ["AMBER_SOURCE"]
 READER = SOURCE + "/tests/reader.py"
@@ -87,6 +90,28 @@ def check_flips(folder):
     print(f"{len(places)} flipped bits noticed, with the keys and without")
 
 
+def check_pruned(folder):
+    """Records without their ciphertexts: the log is whole, and what is left of them is bound by it."""
+    path = folder + "/pruned"
+    make(path, 3, 14, 5)
+    seg = kit.segments(path)[1]
+    gone = {f.index for f in kit.frames(seg) if f.kind == kit.RECORD}
+    kit.prune(seg, gone)
+    said = subprocess.run(["/usr/bin/python3", READER, path, path + ".vkey", path + ".keys"],
+                          check=True, capture_output=True, text=True).stdout
+    assert gone and said.startswith("17 entries, 14 records, 3 epochs, %d opened, " % (14 - len(gone))), said
+    subprocess.run([kit.PROGRAM, "verify", "-r", path, "--pin", path + ".vkey"], check=True, stdout=subprocess.DEVNULL)
+    for f in kit.frames(seg):
+        if f.kind == kit.PRUNED:
+            for at in range(f.offset, f.end - 3, 7):    # the length, at its end, is bound by nothing
+                flip(seg, at, at % 8)
+                assert read(path) is not None, at
+                flip(seg, at, at % 8)
+    assert read(path) is None
+    print("%d pruned records verified" % len(gone))
+
+
 with tempfile.TemporaryDirectory() as folder:
     check_large(folder)
+    check_pruned(folder)
     check_flips(folder)
