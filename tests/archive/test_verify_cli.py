@@ -83,6 +83,9 @@ def test_against():
     damaged = kit.copy(X.root, T + "/against")
     kit.flip(kit.segments(damaged)[0], 900, 1)
     found(damaged, "--against", kept)
+    # Of a size within the damage: it was not compared, which is said.
+    _, said = kit.expect(1, "verify", "-r", damaged, "--pin", X.pin, "--against", kept)
+    assert kept + ": not compared" in said, said
     # Neither a checkpoint nor a receipt of this log: no word against the archive.
     other = kit.Exchanges(T, "other")
     for text in (other.id.checkpoint(1, tree.root()), other.receipts[0], X.manifests()[0].payload, open(X.pin, "rb").read(),
