@@ -167,12 +167,16 @@ layout_open(struct layout **out, const char *path, struct err *e)
 	}
 	if ((r = read_vkey(l->root, &l->vkey, e)) != 0 ||
 	    (r = open_folder(l->root, "seg", &l->seg, e)) != 0 ||
-	    (r = open_folder(l->root, "epoch", &l->epoch, e)) != 0) {
+	    ((r = open_folder(l->root, "epoch", &l->epoch, e)) != 0 &&
+		r != ERR_NOENT)) {
 		/* FORMAT says that there is one: so it is broken. */
 		if (r == ERR_NOENT)
 			r = e == NULL ? ERR_FORMAT : (e->code = ERR_FORMAT);
 		goto out;
 	}
+	r = 0;		/* a mirror may lack the copies */
+	if (l->epoch == -1)
+		err_clear(e);
 	if (open_folder(l->root, "quarantine", &l->quarantine, NULL) != 0)
 		l->quarantine = -1;
 	*out = l;
@@ -415,7 +419,9 @@ int
 layout_list_epochs(const struct layout *l, uint64_t **v, size_t *n,
     struct err *e)
 {
-	return list(l->epoch, true, v, n, e);
+	*v = NULL;
+	*n = 0;
+	return l->epoch == -1 ? 0 : list(l->epoch, true, v, n, e);
 }
 
 uint64_t
@@ -461,6 +467,8 @@ layout_read_epoch(const struct layout *l, uint64_t number, struct bytes *out,
 	char name[LAYOUT_EPOCH_NAME_MAX];
 
 	layout_epoch_name(name, number);
+	if (l->epoch == -1)
+		return err_set(e, ERR_NOENT, "there is no folder epoch");
 	return read_at(l->epoch, name, out, e);
 }
 

@@ -29,8 +29,8 @@ struct layout {
 	char		*path;		/* for messages */
 	int		 root;		/* folders, open for reading */
 	int		 seg;
-	int		 epoch;
-	int		 quarantine;	/* -1 when a reader found none */
+	int		 epoch;		/* -1 when there is none, as the */
+	int		 quarantine;	/* next one; recovery makes both */
 	int		 lock;		/* -1: not locked */
 	struct vkey	 vkey;		/* of log.vkey */
 };

@@ -1,6 +1,7 @@
 /*
  * recovery.c - opening for writing, led from step to step.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -144,12 +145,32 @@ out:
 	return r;
 }
 
+/* A mirror that was put back may lack it. */
+static int
+make_epoch_folder(struct recovery_run *run, struct err *e)
+{
+	struct layout *l = run->l;
+	int r;
+
+	if (l->epoch != -1)
+		return 0;
+	if ((r = disk_mkdir(run->o->disk, l->root, "epoch", e)) != 0 ||
+	    (r = disk_sync(run->o->disk, l->root, e)) != 0)
+		return r;
+	if ((l->epoch = openat(l->root, "epoch",
+		 O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1)
+		return err_sys(e, "open epoch");
+	return 0;
+}
+
 static int
 write_copies(struct recovery_run *run, struct recovery *out, struct err *e)
 {
 	struct err why = ERR_INIT;
 	int r;
 
+	if ((r = make_epoch_folder(run, e)) != 0)
+		return r;
 	if (run->scan.nepochs > 0 &&
 	    (r = write_epoch(run, &run->scan.epoch, e)) != 0)
 		return r;

@@ -105,6 +105,20 @@ def test_against():
     assert "offset %d" % f.offset in said and "copy" in said, said
 
 
+# ---- a folder that is not whole ----
+
+def test_no_epochs():
+    """The folder of the manifests' copies is gone: the log has them all."""
+    root = kit.copy(X.root, T + "/mirror")
+    shutil.rmtree(root + "/epoch")
+    _, said = kit.expect(0, "verify", "-r", root, "--pin", X.pin, *X.args)
+    assert "no file epoch/5.cose" in said, said
+    for args in (["list"], ["stats"], ["show", "1"]):
+        kit.expect(0, *args, "-r", root, "--pin", X.pin, *X.args)
+    kit.expect(0, "repair", "-r", root, "--pin", X.pin)
+    assert open(root + "/epoch/7.cose", "rb").read() == X.manifests()[1].payload
+
+
 with tempfile.TemporaryDirectory() as T:
     X = kit.Exchanges(T)
     for name, test in sorted(globals().copy().items()):
