@@ -524,14 +524,15 @@ test_second_writer(void **state)
 
 static int lock_opens;
 
-/* LOCK vanishes between its opening and its locking. */
+/* LOCK becomes another file between its opening and its locking. */
 static int
 slippery_openat(void *arg, int dir, const char *name, int flags, mode_t mode)
 {
 	int fd = disk_system()->openat(arg, dir, name, flags, mode);
 
 	if (fd != -1 && strcmp(name, "LOCK") == 0 && ++lock_opens < 3)
-		(void)unlinkat(dir, name, 0);
+		assert_true(unlinkat(dir, name, 0) == 0 &&
+		    close(openat(dir, name, O_RDWR | O_CREAT, 0640)) == 0);
 	return fd;
 }
 
@@ -623,6 +624,17 @@ failing_pwritev(void *arg, int fd, const struct iovec *iov, int n, off_t off)
 	return disk_system()->pwritev(NULL, fd, iov, n, off);
 }
 
+static _Atomic bool is_crowded;		/* by the file system's word */
+
+static int
+crowded_room(void *arg, int fd, uint64_t *bytes)
+{
+	(void)arg;
+	(void)fd;
+	*bytes = is_crowded ? 1000 : UINT64_C(1) << 40;
+	return 0;
+}
+
 static void
 test_full_disk(void **state)
 {
@@ -632,6 +644,7 @@ test_full_disk(void **state)
 	int n;
 
 	d.pwritev = failing_pwritev;
+	d.room = crowded_room;
 	w->o.commit.recovery.disk = &d;
 	world_open(w);
 	publish_now(w, &epochs[0]);
@@ -647,6 +660,12 @@ test_full_disk(void **state)
 		assert_int_equal(slots[99].is_full, errors[i] != EIO);
 		assert_int_equal(archive_has_room(w->a), errors[i] == EIO);
 		fail_write = 0;
+		if (i == 0) {	/* asked again, and there is none yet */
+			is_crowded = true;
+			usleep(1200000);
+			assert_false(archive_has_room(w->a));
+			is_crowded = false;
+		}
 		/* There is room again: writing resumes. */
 		assert_int_equal(append(w, 1, &slots[2 * i + 1], 100), 0);
 		run_until(w, ++n);

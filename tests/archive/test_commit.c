@@ -589,6 +589,19 @@ test_bytes_limit(void **state)
 		assert_in_range(st.st_size, 25000, limit);
 		assert_true(test_folder_count(seg) > 1);
 	}
+	/* And the batch, which may be larger than that place. */
+	for (uint64_t limit = 100000; limit < 121000; limit += 3000) {
+		test_folder_remove(w->path);
+		w->f.o.segment_bytes = limit;
+		life_begin(&w->f, w->path);
+		life_manifest(&w->f, &ep);
+		for (int i = 0; i < 8; i++)
+			life_records(&w->f, &ep, 1, 20000);
+		life_end(&w->f, true);
+		assert_int_equal(stat(last, &st), 0);
+		assert_in_range(st.st_size, 60000, limit);
+		assert_true(test_folder_count(seg) > 1);
+	}
 	free(last);
 	free(seg);
 }

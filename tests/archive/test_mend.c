@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +28,7 @@
 enum { FRAMES = 16, DIRTY_MAX = 64 };
 
 static struct identity *id, *other;
-static struct sample_epoch ep;
+static struct sample_epoch ep, alien;
 
 /* ---- a disk that remembers what is not durable ---- */
 
@@ -261,9 +262,12 @@ test_copied(void **state)
 	struct segment_frame fr[FRAMES];
 	struct kept seg = make(w, false);
 	char *copy = test_path(w->path, "seg/%020d.amb", 2);
+	char *manifest = test_path(w->path, "epoch/1.cose");
 
 	write_torn(w->seg, &seg, seg.n, 100);
+	assert_int_equal(unlink(manifest), 0);	/* it comes back */
 	open_watched(w, 3, 100);
+	test_file_is(manifest, ep.cose.p, ep.cose.len);
 	assert_true(frames(copy, fr) >= 2);
 	assert_int_equal(fr[0].type, SEGMENT_CHECKPOINT);
 	assert_int_equal(fr[0].index, 2);
@@ -271,6 +275,7 @@ test_copied(void **state)
 	assert_int_equal(frames(w->seg, fr), 5);
 	assert_int_equal(fr[4].type, SEGMENT_TRAILER);
 	free(copy);
+	free(manifest);
 	free(seg.p);
 }
 
@@ -291,6 +296,62 @@ test_overlap(void **state)
 	assert_int_equal(test_folder_count(q), 1);
 	free(q);
 	free(seg.p);
+}
+
+/* Two entries of one number: which of them was signed nobody can tell here. */
+static void
+test_overlap_differs(void **state)
+{
+	struct world *w = *state;
+	struct segment_head head = { SEGMENT_RECORD, 2, 0 };
+	struct segment_frame fr[FRAMES];
+	struct kept seg = make(w, false);
+	struct bytes b = BYTES_INIT(1 << 20);
+	struct commit_entry en;
+	struct err e = ERR_INIT;
+
+	assert_int_equal(frames(w->seg, fr), 5);
+	life_init(&w->f, id);
+	life_begin(&w->f, w->path);
+	life_end(&w->f, false);
+	sample_entry(&en, &ep, identity_vkey(id)->name, 9, 20);
+	head.len = en.frame.len - SEGMENT_HEAD_LEN;
+	segment_put_head(en.frame.p, &head, 0, en.leaf.b);
+	assert_int_equal(bytes_append(&b, seg.p, fr[4].offset, NULL), 0);
+	assert_int_equal(bytes_append(&b, en.frame.p, en.frame.len, NULL), 0);
+	test_file_write(w->seg, b.p, b.len);
+	life_init(&w->f, id);
+	assert_int_equal(life_open(&w->f, w->path, &e), ERR_CORRUPT);
+	test_err_is(&e, ERR_CORRUPT, "different entries of the same index");
+	test_file_is(w->seg, b.p, b.len);
+	commit_entry_free(&en);
+	bytes_free(&b);
+	free(seg.p);
+}
+
+/* What was signed stays, though its key at hand does not open it. */
+static void
+test_signed_stays(void **state)
+{
+	struct world *w = *state;
+	struct recovery_key key = { .key = ep.key };
+	struct sample_epoch cheat = ep;
+
+	memset(cheat.key, 7, sizeof(cheat.key));
+	memcpy(key.puzzle, ep.epoch.puzzle, sizeof(key.puzzle));
+	life_init(&w->f, id);
+	life_begin(&w->f, w->path);
+	life_manifest(&w->f, &ep);
+	life_records(&w->f, &ep, 1, 20);
+	life_records(&w->f, &cheat, 1, 20);
+	life_end(&w->f, false);
+	life_init(&w->f, id);
+	w->f.o.recovery.keys = &key;
+	w->f.o.recovery.nkeys = 1;
+	life_begin(&w->f, w->path);
+	assert_int_equal(commit_size(w->f.c), 3);
+	assert_int_equal(w->f.report.quarantined, 0);
+	life_end(&w->f, true);
 }
 
 /* A segment without any entry goes, and its torn bytes are kept. */
@@ -330,7 +391,7 @@ test_torn(void **state)
 
 /* ---- closings that only look signed ---- */
 
-enum forgery { FOREIGN, OTHER_TREE, OTHER_COUNT, OTHER_ORIGIN };
+enum forgery { FOREIGN, OTHER_TREE, OTHER_COUNT, OTHER_ORIGIN, ALIEN };
 
 /* The closing of a closed segment made anew. */
 static void
@@ -350,6 +411,19 @@ forge(struct world *w, const struct kept *seg, enum forgery how)
 	merkle_root(&tree, &root);
 	root.b[0] ^= how == OTHER_TREE;
 	assert_int_equal(bytes_append(&b, seg->p, fr[n - 2].offset, NULL), 0);
+	if (how == ALIEN) {	/* a manifest that we did not sign */
+		struct segment_head head = { SEGMENT_MANIFEST, 0,
+			alien.cose.len };
+		uint8_t leaf[SEGMENT_MANIFEST_LEAF_LEN], sum[32];
+		struct merkle_hash d;
+
+		assert_int_equal(alien.cose.len, fr[0].payload_len);
+		crypto_hash_sha256(sum, alien.cose.p, alien.cose.len);
+		segment_manifest_leaf(leaf, sum);
+		merkle_leaf(&d, leaf, sizeof(leaf));
+		segment_put_head(b.p + fr[0].offset, &head, 0, d.b);
+		memcpy(b.p + fr[0].payload_off, alien.cose.p, alien.cose.len);
+	}
 	if (how == OTHER_ORIGIN) {
 		assert_int_equal(segment_get_header(&h, b.p, NULL), 0);
 		segment_origin(h.origin, "log.example/other");
@@ -376,7 +450,8 @@ test_forged_closing(void **state)
 		enum forgery	how;
 		int		want;
 	} rows[] = { { FOREIGN, 0 }, { OTHER_TREE, ERR_CORRUPT },
-		{ OTHER_COUNT, 0 }, { OTHER_ORIGIN, ERR_CORRUPT } };
+		{ OTHER_COUNT, 0 }, { OTHER_ORIGIN, ERR_CORRUPT },
+		{ ALIEN, ERR_CORRUPT } };
 	struct recovery_opts o = { .disk = life_disk() };
 	struct world *w = *state;
 	struct kept seg = make(w, true);
@@ -465,6 +540,7 @@ group_setup(void **state)
 	    identity_new(&other, "log.example/mend", NULL) != 0)
 		return -1;
 	sample_epoch_make(&ep, id, 1);
+	sample_epoch_make(&alien, other, 1);
 	return 0;
 }
 
@@ -473,6 +549,7 @@ group_teardown(void **state)
 {
 	(void)state;
 	sample_epoch_free(&ep);
+	sample_epoch_free(&alien);
 	identity_free(&id);
 	identity_free(&other);
 	return 0;
@@ -486,6 +563,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_copied),
 		TEST(test_overlap),
+		TEST(test_overlap_differs),
+		TEST(test_signed_stays),
 		TEST(test_empty_last),
 		TEST(test_torn),
 		TEST(test_forged_closing),
