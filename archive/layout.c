@@ -360,7 +360,8 @@ add_number(void *arg, const char *name, struct err *e)
 	struct numbers *l = arg;
 	uint64_t number;
 
-	if (ends_in(name, tmp_suffix))
+	/* Hidden names are a copier's own, as rsync(1)'s while it copies. */
+	if (name[0] == '.' || ends_in(name, tmp_suffix))
 		return 0;
 	if (!(l->is_epochs ? parse_epoch_name(&number, name) :
 			     segment_parse_name(&number, name)))

@@ -53,7 +53,8 @@ int	layout_lock(struct layout *l, const struct disk *d, struct err *e);
 int	layout_clean(struct layout *l, const struct disk *d, struct err *e);
 
 /* First indices of all segments, ascending; *v is freed with free(3).  A
- * name in seg/ that is no segment's and not .tmp is ERR_FORMAT. */
+ * name in seg/ that is no segment's, not .tmp and not hidden (what begins with
+ * a dot is passed over) is ERR_FORMAT. */
 int	layout_list(const struct layout *l, uint64_t **v, size_t *n,
 	struct err *e);
 /* Bytes of n of them, for progress; what is gone counts nothing. */

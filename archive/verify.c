@@ -7,6 +7,7 @@
 
 #include "archive/digest.h"
 #include "archive/distinct.h"
+#include "archive/epoch.h"
 #include "archive/keyring.h"
 #include "archive/layout.h"
 #include "archive/note.h"
@@ -282,7 +283,33 @@ has_epoch(const struct verify *v, uint64_t number)
 	return false;
 }
 
-/* A file in epoch/ of a number that the log passed over. */
+/* A manifest that what was read of the log does not hold: it may have come
+ * since, or stand in a part that is damaged, but the log has signed it. */
+static int
+check_unseen(struct verify *v, uint64_t number, struct err *e)
+{
+	struct bytes b = BYTES_INIT(SEGMENT_MANIFEST_MAX);
+	struct err why = ERR_INIT;
+	struct epoch ep;
+	int r;
+
+	r = layout_read_epoch(v->o->layout, number, &b, &why);
+	if (r == 0)
+		r = epoch_open(&ep, b.p, b.len, v->o->pin, &why);
+	if (r == 0 && ep.number != number)
+		r = err_set(&why, ERR_FORMAT, "it is of epoch %llu",
+		    (unsigned long long)ep.number);
+	bytes_free(&b);
+	if (r == 0 || r == ERR_NOENT)
+		return 0;
+	err_ctx(&why, "epoch/%llu.cose", (unsigned long long)number);
+	if (r != ERR_FORMAT && r != ERR_AUTH && r != ERR_LIMIT)
+		return err_set(e, r, "%s", why.msg);
+	verify_fault(v->out, v->o, NULL, &why);
+	return 0;
+}
+
+/* Files in epoch/ of numbers that the log passed over, or has not. */
 static int
 check_epoch_files(struct verify *v, struct err *e)
 {
@@ -297,19 +324,21 @@ check_epoch_files(struct verify *v, struct err *e)
 		verify_fault(v->out, v->o, NULL, &why);
 		return 0;
 	}
-	for (size_t i = 0; i < n; i++) {
-		/* Later ones may have come after the log was read. */
-		if (v->nepochs == 0 || has_epoch(v, numbers[i]) ||
-		    numbers[i] > v->epochs[v->nepochs - 1] ||
-		    v->out->is_incomplete)
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (has_epoch(v, numbers[i]))
 			continue;
+		if (v->nepochs == 0 || v->out->is_incomplete ||
+		    numbers[i] > v->epochs[v->nepochs - 1]) {
+			r = check_unseen(v, numbers[i], e);
+			continue;
+		}
 		err_set(&why, ERR_FORMAT,
 		    "epoch/%llu.cose: the log holds no such manifest",
 		    (unsigned long long)numbers[i]);
 		verify_fault(v->out, v->o, NULL, &why);
 	}
 	free(numbers);
-	return 0;
+	return r;
 }
 
 /* Known checkpoints that do not agree, or that the log does not reach. */

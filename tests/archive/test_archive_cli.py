@@ -533,11 +533,17 @@ def test_receipts():
 
 def test_strangers():
     """A file that does not belong there is named, and so is a segment that is none to read."""
-    for name, what in (("seg/.nfs0001", "no segment"), ("epoch/\x1b[31m", "no manifest")):
+    for name, what in (("seg/README", "no segment"), ("epoch/\x1b[31m", "no manifest")):
         root = kit.copy(X.root, T + "/strangers")
         open(root + "/" + name, "w").close()
         _, said = kit.expect(1, "verify", "-r", root, "--pin", X.pin)
         assert "%s is %s" % (name.replace("\x1b", "\\x1b"), what) in said.replace("\\u001b", "\\x1b"), said
+    # A copier's unfinished files: passed over.
+    root = kit.copy(X.root, T + "/strangers")
+    for name in ("seg/.%020d.amb.Xy12" % 142, "epoch/.9.cose.Xy12"):
+        open(root + "/" + name, "w").write("half")
+    for c in (["verify", "--pin", X.pin], ["list"], ["prove", "1"], ["stats"]):
+        kit.expect(0, *c, "-r", root)
     root = kit.copy(X.root, T + "/strangers")
     os.mkdir(root + "/seg/%020d.amb" % 99)
     for c in (["verify"], ["list"], ["prove", "1"], ["repair"]):

@@ -370,6 +370,12 @@ def test_moved_frames():
     open(root + "/epoch/6.cose", "wb").write(X.manifests()[0].payload)
     found(root)
     os.unlink(root + "/epoch/6.cose")
+    # Of a later epoch than the log has: it may have come since, but signed, and under its own name.
+    for text in (b"", b"rubbish", X.manifests()[0].payload, other.manifests()[0].payload):
+        open(root + "/epoch/9.cose", "wb").write(text)
+        _, said = kit.expect(1, "verify", "-r", root, "--pin", X.pin)
+        assert "epoch/9.cose: " in said, said
+    os.unlink(root + "/epoch/9.cose")
     os.unlink(root + "/epoch/5.cose")       # a copy: missing is no error
     assert errors(root, code=0)[0] == 0
 
