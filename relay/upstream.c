@@ -112,10 +112,12 @@ upstream_op_finish(struct upstream_op *op)
 	void (*on_done)(struct upstream_result *, void *) = op->on_done;
 	struct upstream_result *res = op->res;
 	void *arg = op->arg;
+	/* Read once: the parts never come to more than the whole. */
+	const uint64_t now = now_ms(op);
 
-	res->times.ms[CAPTURE_TOTAL] = (int64_t)(now_ms(op) - op->start_ms);
+	res->times.ms[CAPTURE_TOTAL] = (int64_t)(now - op->start_ms);
 	if (res->times.ms[CAPTURE_FIRST_BYTE] >= 0)
-		res->body_ms = (int64_t)(now_ms(op) - op->stage_ms);
+		res->body_ms = (int64_t)(now - op->stage_ms);
 	op->res = NULL;		/* handed over */
 	op->u->stats.done++;
 	op_free(op);
