@@ -136,11 +136,22 @@ static int
 read_vkey(int root, struct vkey *v, struct err *e)
 {
 	struct bytes b = BYTES_INIT(VKEY_TEXT_MAX + 1);
+	char text[VKEY_TEXT_MAX];
+	size_t n;
 	int r;
 
 	r = read_at(root, "log.vkey", &b, e);
 	if (r == 0 && (r = vkey_parse(v, (char *)b.p, b.len, e)) != 0)
 		err_ctx(e, "log.vkey");
+	if (r == 0) {
+		vkey_print(v, text);
+		n = b.len - (b.p[b.len - 1] == '\n');
+		/* A key id in capitals is the same to a person who types it;
+		 * nobody types this one, so it is damage. */
+		if (n != strlen(text) || memcmp(b.p, text, n) != 0)
+			r = err_set(e, ERR_FORMAT,
+			    "log.vkey: not as a writer writes it");
+	}
 	bytes_free(&b);
 	return r;
 }

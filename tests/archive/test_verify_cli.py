@@ -252,6 +252,15 @@ def test_flips():
             kit.expect(1, "verify", "-r", root, "--pin", X.pin)
             n += 1
             open(path, "wb").write(good)
+    # A key id in capitals, as a flipped bit makes it (without letters: an empty file).
+    path = root + "/log.vkey"
+    good = open(path, "rb").read()
+    name, keyid, key = good.split(b"+", 2)
+    for text in (b"+".join((name, keyid.upper(), key)) if keyid != keyid.upper() else b"", good + b"\n"):
+        open(path, "wb").write(text)
+        _, said = kit.expect(1, "verify", "-r", root, "--pin", X.pin)
+        assert "log.vkey" in said, said
+    open(path, "wb").write(good)
     assert errors(root, *X.args, code=0)[0] == 0
     print("flips found:", n)
 
