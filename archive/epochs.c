@@ -71,9 +71,7 @@ look(struct epochs *ep, const struct layout *l, uint64_t first,
 		goto out;
 	if (r != 0)
 		goto out;
-	do {		/* checkpoints may come before it */
-		r = segment_read_next(sr, &f, e);
-	} while (r == 0 && f.type == SEGMENT_CHECKPOINT);
+	r = segment_read_entry(sr, &f, e);
 	if (r == 0 && f.type == SEGMENT_MANIFEST)
 		r = take(ep, f.payload, (size_t)f.payload_len, pin, e);
 out:

@@ -97,10 +97,7 @@ read_manifest(const struct layout *l, uint64_t first, const struct vkey *pin,
 
 	if ((r = recovery_base_open(l, first, &s, e)) != 0)
 		return r;
-	do {		/* checkpoints may come before it */
-		r = segment_read_where(s.r, segment_read_next(s.r, &f, &why),
-		    &why);
-	} while (r == 0 && f.type == SEGMENT_CHECKPOINT);
+	r = segment_read_where(s.r, segment_read_entry(s.r, &f, &why), &why);
 	if (r == 0 && f.type != SEGMENT_MANIFEST)
 		r = err_set(&why, ERR_FORMAT, "no manifest comes first");
 	if (r == 0)

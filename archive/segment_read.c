@@ -322,6 +322,18 @@ segment_read_next(struct segment_read *r, struct segment_frame *f,
 }
 
 int
+segment_read_entry(struct segment_read *r, struct segment_frame *f,
+    struct err *e)
+{
+	int rc;
+
+	do {
+		rc = segment_read_next(r, f, e);
+	} while (rc == 0 && f->type == SEGMENT_CHECKPOINT);
+	return rc;
+}
+
+int
 segment_read_where(const struct segment_read *r, int rc, struct err *e)
 {
 	if (rc == ERR_FORMAT || rc == ERR_CORRUPT || rc == ERR_AGAIN)

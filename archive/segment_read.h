@@ -51,6 +51,10 @@ const struct segment_header *segment_read_header(const struct segment_read *r);
  */
 int	segment_read_next(struct segment_read *r, struct segment_frame *f,
 	struct err *e);
+/* The next frame that is no checkpoint: from a segment's first frame on, its
+ * first entry, before which a checkpoint may come.  Codes as above. */
+int	segment_read_entry(struct segment_read *r, struct segment_frame *f,
+	struct err *e);
 /* For callers that do not tell the place themselves: prepends the offset of
  * a frame that was just refused.  Returns rc, which decides if there is one;
  * 0 and other codes are left as they are. */

@@ -106,13 +106,9 @@ epoch_by_manifest(const struct skim *s, struct segment_read *r,
 {
 	struct segment_frame f;
 	struct epoch ep;
-	int rc;
 
 	segment_read_seek(r, SEGMENT_HEADER_LEN);
-	do {		/* checkpoints may come before it */
-		rc = segment_read_next(r, &f, NULL);
-	} while (rc == 0 && f.type == SEGMENT_CHECKPOINT);
-	if (rc != 0)
+	if (segment_read_entry(r, &f, NULL) != 0)
 		return ERR_FORMAT;
 	if (f.type != SEGMENT_MANIFEST)
 		return ERR_NOENT;
