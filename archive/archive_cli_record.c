@@ -121,6 +121,18 @@ archive_cli_record_is_fatal(int code)
 }
 
 int
+archive_cli_pass(struct archive_cli *cli, struct skim *s,
+    const struct err *why, uint64_t *damaged, struct err *e)
+{
+	int r;
+
+	++*damaged;
+	if ((r = archive_cli_damage(cli, why, e)) != 0)
+		return r;
+	return (r = skim_pass(s, e)) == ERR_NOENT ? ERR_EOF : r;
+}
+
+int
 archive_cli_record_end(struct archive_cli *cli,
     const struct archive_cli_record *rec, struct err *e)
 {

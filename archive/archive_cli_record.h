@@ -42,6 +42,10 @@ int	archive_cli_record_open(struct archive_cli *cli,
 	struct err *e);
 /* Is this, of opening one of many, no fault of the record's? */
 bool	archive_cli_record_is_fatal(int code);
+/* Tells the damage that skim_next() refused, counts it, and goes on behind it.
+ * ERR_EOF: nothing comes there. */
+int	archive_cli_pass(struct archive_cli *cli, struct skim *s,
+	const struct err *why, uint64_t *damaged, struct err *e);
 /* After the answer: says that its segment's header is damaged, if it is; the
  * exit code is then 1. */
 int	archive_cli_record_end(struct archive_cli *cli,

@@ -238,11 +238,7 @@ list_all(struct archive_cli *cli, struct list *l, struct skim *s,
 		if ((r = archive_cli_stopped(e)) != 0)
 			break;
 		if ((r = skim_next(s, &en, &why)) == ERR_FORMAT) {
-			l->damaged++;
-			if ((r = archive_cli_damage(cli, &why, e)) != 0)
-				break;
-			if ((r = skim_pass(s, e)) == ERR_NOENT)
-				return 0;	/* nothing comes behind it */
+			r = archive_cli_pass(cli, s, &why, &l->damaged, e);
 			if (r != 0)
 				break;
 			continue;

@@ -172,19 +172,6 @@ take(struct archive_cli *cli, struct stats *s, struct skim *skim,
 	return measure(cli, s, skim, en, row, e);
 }
 
-/* ERR_EOF: nothing comes behind the damage. */
-static int
-pass(struct archive_cli *cli, struct stats *s, struct skim *skim,
-    const struct err *why, struct err *e)
-{
-	int r;
-
-	s->damaged++;
-	if ((r = archive_cli_damage(cli, why, e)) != 0)
-		return r;
-	return (r = skim_pass(skim, e)) == ERR_NOENT ? ERR_EOF : r;
-}
-
 static int
 gather(struct archive_cli *cli, struct stats *s, struct err *e)
 {
@@ -204,7 +191,7 @@ gather(struct archive_cli *cli, struct stats *s, struct err *e)
 		if ((r = skim_next(skim, &en, &why)) == 0)
 			r = take(cli, s, skim, &en, e);
 		else if (r == ERR_FORMAT)
-			r = pass(cli, s, skim, &why, e);
+			r = archive_cli_pass(cli, skim, &why, &s->damaged, e);
 		else
 			err_set(e, r, "%s", why.msg);
 		if (r != 0)
