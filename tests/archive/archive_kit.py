@@ -40,6 +40,14 @@ def expect(code, *args, **kw):
     return out, said
 
 
+def run_tests(names):
+    """Every test_* of a module, in the order of their names."""
+    for name, test in sorted(names.items()):
+        if name.startswith("test_"):
+            test()
+            print("ok", name)
+
+
 def copy(src, dst):
     shutil.rmtree(dst, ignore_errors=True)
     shutil.copytree(src, dst)

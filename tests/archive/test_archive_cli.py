@@ -719,7 +719,4 @@ with tempfile.TemporaryDirectory() as T:
     X = kit.Exchanges(T)
     CAPTURES = captures()
     assert len(CAPTURES) == len(X.records())
-    for name, test in sorted(globals().copy().items()):
-        if name.startswith("test_"):
-            test()
-            print("ok", name)
+    kit.run_tests(globals())

@@ -317,7 +317,4 @@ with tempfile.TemporaryDirectory() as T:
     INFO, WHOLE = read(HEALTHY)
     assert not ERRORS and SUMMARY["unproven"] == 0
     assert all(g.receipt is not None for g in WHOLE.values()) and len(WHOLE) == len(X.records())
-    for name, test in sorted(globals().items()):
-        if name.startswith("test_"):
-            test()
-            print("ok", name)
+    kit.run_tests(globals())

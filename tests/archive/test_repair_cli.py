@@ -121,7 +121,4 @@ def test_no_epochs():
 
 with tempfile.TemporaryDirectory() as T:
     X = kit.Exchanges(T)
-    for name, test in sorted(globals().copy().items()):
-        if name.startswith("test_"):
-            test()
-            print("ok", name)
+    kit.run_tests(globals())
