@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "tests/archive/check.h"
-#include "tests/archive/life.h"
+#include "tests/archive/one_archive.h"
 #include "tests/archive/sample.h"
 #include "tests/test_util.h"
 
@@ -141,56 +141,10 @@ watch_disk(void)
 
 /* ---- archives ---- */
 
-struct kept {
-	uint8_t	*p;
-	size_t	 n;
-};
-
-struct world {
-	char		*folder, *path, *seg, *checkpoint;
-	struct life	 f;
-};
-
-static int
-setup(void **state)
-{
-	struct world *w = calloc(1, sizeof(*w));
-
-	w->folder = test_folder_make();
-	w->path = test_path(w->folder, "a");
-	w->seg = test_path(w->path, "seg/%020d.amb", 0);
-	w->checkpoint = test_path(w->path, "checkpoint");
-	*state = w;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	struct world *w = *state;
-
-	test_folder_remove(w->folder);
-	free(w->folder);
-	free(w->path);
-	free(w->seg);
-	free(w->checkpoint);
-	free(w);
-	return 0;
-}
-
-static struct kept
-keep(const char *path)
-{
-	struct kept k;
-
-	k.p = test_file_read(path, &k.n);
-	return k;
-}
-
 /* A manifest and two records, a batch each; entries 0 and 1 have their
  * checkpoints in the segment, and `checkpoint` is gone. */
 static struct kept
-make(struct world *w, bool is_clean)
+make(struct one_archive *w, bool is_clean)
 {
 	life_init(&w->f, id);
 	life_begin(&w->f, w->path);
@@ -232,7 +186,7 @@ write_torn(const char *path, const struct kept *k, size_t n, size_t junk)
 
 /* Opens on the watching disk: afterwards nothing is in doubt. */
 static void
-open_watched(struct world *w, uint64_t size, uint64_t quarantined)
+open_watched(struct one_archive *w, uint64_t size, uint64_t quarantined)
 {
 	struct check c;
 
@@ -258,7 +212,7 @@ open_watched(struct world *w, uint64_t size, uint64_t quarantined)
 static void
 test_copied(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct segment_frame fr[FRAMES];
 	struct kept seg = make(w, false);
 	char *copy = test_path(w->path, "seg/%020d.amb", 2);
@@ -284,7 +238,7 @@ test_copied(void **state)
 static void
 test_overlap(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct kept seg = make(w, false);
 	char *q = test_path(w->path, "quarantine");
 
@@ -302,7 +256,7 @@ test_overlap(void **state)
 static void
 test_overlap_differs(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct segment_head head = { SEGMENT_RECORD, 2, 0 };
 	struct segment_frame fr[FRAMES];
 	struct kept seg = make(w, false);
@@ -333,7 +287,7 @@ test_overlap_differs(void **state)
 static void
 test_signed_stays(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct recovery_key key = { .key = ep.key };
 	struct sample_epoch cheat = ep;
 
@@ -359,7 +313,7 @@ static void
 test_empty_last(void **state)
 {
 	struct segment_header h = { .first = 3, .epoch = 1 };
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	uint8_t raw[SEGMENT_HEADER_LEN];
 	struct kept seg = make(w, true);
 	char *last = test_path(w->path, "seg/%020d.amb", 3);
@@ -379,7 +333,7 @@ static void
 test_torn(void **state)
 {
 	struct segment_frame fr[FRAMES];
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct kept seg = make(w, false);
 	size_t n = frames(w->seg, fr);
 
@@ -395,7 +349,7 @@ enum forgery { FOREIGN, OTHER_TREE, OTHER_COUNT, OTHER_ORIGIN, ALIEN };
 
 /* The closing of a closed segment made anew. */
 static void
-forge(struct world *w, const struct kept *seg, enum forgery how)
+forge(struct one_archive *w, const struct kept *seg, enum forgery how)
 {
 	struct bytes b = BYTES_INIT(1 << 20), note = BYTES_INIT(NOTE_MAX);
 	struct segment_frame fr[FRAMES];
@@ -453,7 +407,7 @@ test_forged_closing(void **state)
 		{ OTHER_COUNT, 0 }, { OTHER_ORIGIN, ERR_CORRUPT },
 		{ ALIEN, ERR_CORRUPT } };
 	struct recovery_opts o = { .disk = life_disk() };
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct kept seg = make(w, true);
 
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
@@ -506,7 +460,7 @@ bad_extend(struct signer *s, const struct merkle_hash *leaves, size_t n,
 static void
 test_bad_signer(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct kept seg = make(w, false);
 	const struct {
 		const struct identity	*by;
@@ -555,7 +509,8 @@ group_teardown(void **state)
 	return 0;
 }
 
-#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, \
+	one_archive_setup, one_archive_teardown)
 
 int
 main(void)

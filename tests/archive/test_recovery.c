@@ -26,7 +26,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "tests/archive/check.h"
-#include "tests/archive/life.h"
+#include "tests/archive/one_archive.h"
 #include "tests/archive/sample.h"
 #include "tests/test_util.h"
 
@@ -35,55 +35,9 @@ static struct sample_epoch ep, ep2;
 static size_t stride = 31;
 static bool is_long;
 
-struct world {
-	char	*folder, *path, *seg, *checkpoint;
-};
-
-static int
-setup(void **state)
-{
-	struct world *w = calloc(1, sizeof(*w));
-
-	w->folder = test_folder_make();
-	w->path = test_path(w->folder, "a");
-	w->seg = test_path(w->path, "seg/%020d.amb", 0);
-	w->checkpoint = test_path(w->path, "checkpoint");
-	*state = w;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	struct world *w = *state;
-
-	test_folder_remove(w->folder);
-	free(w->folder);
-	free(w->path);
-	free(w->seg);
-	free(w->checkpoint);
-	free(w);
-	return 0;
-}
-
-/* A file's bytes, to be put back. */
-struct kept {
-	uint8_t	*p;
-	size_t	 n;
-};
-
-static struct kept
-keep(const char *path)
-{
-	struct kept k;
-
-	k.p = test_file_read(path, &k.n);
-	return k;
-}
-
 /* The manifest and records batches of one; not closed. */
 static void
-make(struct world *w, size_t records, bool is_idle, bool is_clean)
+make(struct one_archive *w, size_t records, bool is_idle, bool is_clean)
 {
 	struct life f;
 
@@ -99,7 +53,7 @@ make(struct world *w, size_t records, bool is_idle, bool is_clean)
 
 /* Back to one segment file and this checkpoint (p NULL: none). */
 static void
-put_back(struct world *w, const struct kept *seg, size_t n,
+put_back(struct one_archive *w, const struct kept *seg, size_t n,
     const struct kept *checkpoint)
 {
 	char *p = test_path(w->path, "seg");
@@ -119,7 +73,7 @@ put_back(struct world *w, const struct kept *seg, size_t n,
 
 /* Opens for writing; a refusal must leave the segments as they are. */
 static int
-reopen_only(struct world *w, uint64_t *size, struct err *e)
+reopen_only(struct one_archive *w, uint64_t *size, struct err *e)
 {
 	char *folder = test_path(w->path, "seg");
 	struct kept before = keep(w->seg);
@@ -143,7 +97,7 @@ reopen_only(struct world *w, uint64_t *size, struct err *e)
 
 /* The same, and what was opened verifies from its first byte to its last. */
 static int
-reopen(struct world *w, uint64_t *size, struct err *e)
+reopen(struct one_archive *w, uint64_t *size, struct err *e)
 {
 	int r = reopen_only(w, size, e);
 	struct check c;
@@ -187,7 +141,7 @@ frames(const struct kept *k, struct segment_frame *out, size_t max)
 static void
 test_cuts(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct kept seg, cp, none = { NULL, 0 };
 	struct segment_frame fr[16];
 	size_t n, points = 0;
@@ -236,9 +190,9 @@ test_cuts(void **state)
  * its size is known from its signed closing alone.
  */
 static void
-flips(struct world *w, bool is_clean)
+flips(struct one_archive *w, bool is_clean)
 {
-	int (*const open_it)(struct world *, uint64_t *, struct err *) =
+	int (*const open_it)(struct one_archive *, uint64_t *, struct err *) =
 	    is_clean ? reopen_only : reopen;
 	struct kept seg, cp, none = { NULL, 0 };
 	struct segment_frame fr[16];
@@ -303,7 +257,7 @@ test_flips_closed(void **state)
 static void
 test_mixed_frames(void **state)
 {
-	struct world *w = *state, *v;
+	struct one_archive *w = *state, *v;
 	struct kept seg, cp, alien, mixed;
 	struct segment_frame fr[16], al[16];
 	struct err e = ERR_INIT;
@@ -333,7 +287,7 @@ test_mixed_frames(void **state)
 	assert_int_equal(reopen(w, &size, &e), 0);
 	assert_int_equal(size, 4);
 	/* The record of another archive of the same log in its place. */
-	setup(&more);
+	one_archive_setup(&more);
 	v = more;
 	make(v, 3, false, false);
 	alien = keep(v->seg);
@@ -343,7 +297,7 @@ test_mixed_frames(void **state)
 	    al[4].end - al[4].offset);
 	put_back(w, &mixed, seg.n, &cp);
 	assert_int_equal(reopen(w, &size, &e), ERR_CORRUPT);
-	teardown(&more);
+	one_archive_teardown(&more);
 	free(mixed.p);
 	free(alien.p);
 	free(seg.p);
@@ -365,7 +319,7 @@ sign_checkpoint(const struct identity *by, uint64_t size, uint8_t first)
 static void
 test_checkpoint_file(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct kept seg, cp, old, rows[6];
 	const int want[6] = { 0, 0, 0, 0, ERR_CORRUPT, ERR_CORRUPT };
 
@@ -409,7 +363,7 @@ test_checkpoint_file(void **state)
 static void
 test_older_copy(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct kept old_seg, old_cp, new_cp, none = { NULL, 0 };
 	struct bytes note = BYTES_INIT(NOTE_MAX);
 	struct err e = ERR_INIT;
@@ -465,7 +419,7 @@ test_older_copy(void **state)
 static void
 test_missing_segment(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct kept k;
 	char *mid = test_path(w->path, "seg/%020d.amb", 5);
 	char *last = test_path(w->path, "seg/%020d.amb", 9);
@@ -508,7 +462,7 @@ test_missing_segment(void **state)
 static void
 test_quarantine(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct recovery_key key = { .key = ep.key };
 	struct sample_epoch cheat = ep;
 	struct segment_frame fr[16];
@@ -581,7 +535,7 @@ static void
 test_pruned_tail(void **state)
 {
 	struct bytes b = BYTES_INIT(SEGMENT_PRUNED_MAX);
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct recovery_key key = { .key = ep.key };
 	uint8_t raw[SEGMENT_HEAD_LEN];
 	struct segment_head head = { SEGMENT_PRUNED, 3, 0 };
@@ -645,7 +599,7 @@ test_later(void **state)
 		{ 64 << 10, id, 4, 0, 0, ERR_CORRUPT },
 		{ 200001, id, 4, 0, 0, ERR_CORRUPT },
 	};
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct kept seg, none = { NULL, 0 };
 
 	make(w, 2, false, false);
@@ -683,7 +637,7 @@ test_tmp_files(void **state)
 {
 	static const char *const folders[] = { ".", "seg", "epoch",
 		"quarantine" };
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct life f;
 	char *p;
 
@@ -723,7 +677,7 @@ no_room(void *arg, int fd, uint64_t *bytes)
 static void
 test_no_room(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct disk d = *life_disk();
 	struct err e = ERR_INIT;
 	struct kept before;
@@ -749,7 +703,7 @@ test_no_room(void **state)
 static void
 test_epoch_file(void **state)
 {
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct life f;
 	char *one = test_path(w->path, "epoch/1.cose");
 	char *two = test_path(w->path, "epoch/2.cose");
@@ -791,7 +745,8 @@ seconds(void)
 /* Frames scanned, and the time of a reopening (best of five), after so many
  * records and a death without a clean stop. */
 static uint64_t
-reopen_cost(struct world *w, const char *name, size_t records, double *best)
+reopen_cost(struct one_archive *w, const char *name, size_t records,
+    double *best)
 {
 	char *path = test_path(w->folder, "%s", name);
 	uint64_t scanned = 0;
@@ -867,7 +822,8 @@ group_teardown(void **state)
 	return 0;
 }
 
-#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TEST(fn)	cmocka_unit_test_setup_teardown(fn, \
+	one_archive_setup, one_archive_teardown)
 
 /* ---- progress ---- */
 
@@ -903,7 +859,7 @@ test_progress(void **state)
 	static int (*const levels[])(struct verify_report *,
 	    const struct verify_opts *, struct err *) = { verify_full,
 		verify_quick };
-	struct world *w = *state;
+	struct one_archive *w = *state;
 	struct layout *l = NULL;
 	uint64_t *firsts = NULL, all;
 	struct told t = { 0 };
