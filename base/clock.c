@@ -76,6 +76,24 @@ clock_wall_s(const struct clock *c)
 	return floor_div(clock_wall_ms(c), 1000);
 }
 
+struct timeval
+clock_timeval_ms(uint64_t ms)
+{
+	const struct timeval tv = { (time_t)(ms / 1000),
+		(suseconds_t)(ms % 1000 * 1000) };
+
+	return tv;
+}
+
+struct timeval
+clock_timeval_us(uint64_t us)
+{
+	const struct timeval tv = { (time_t)(us / 1000000),
+		(suseconds_t)(us % 1000000) };
+
+	return tv;
+}
+
 static uint64_t
 fake_mono_ns(void *arg)
 {

@@ -7,6 +7,7 @@
 #define AMBER_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <sys/time.h>
 
 struct clock {
 	uint64_t (*mono_ns)(void *arg);		/* nanoseconds, never back */
@@ -21,6 +22,10 @@ uint64_t clock_mono_ns(const struct clock *c);
 uint64_t clock_mono_ms(const struct clock *c);
 int64_t	clock_wall_ms(const struct clock *c);
 int64_t	clock_wall_s(const struct clock *c);
+
+/* A span, as an event loop's timers take it. */
+struct timeval clock_timeval_ms(uint64_t ms);
+struct timeval clock_timeval_us(uint64_t us);
 
 /* A clock that stands still until it is moved. */
 struct clock_fake {

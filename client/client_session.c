@@ -281,8 +281,7 @@ set_deadline(struct client_session *s, uint64_t deadline_ms)
 	if (deadline_ms == 0)
 		return;
 	ms = deadline_ms > now ? deadline_ms - now : 0;
-	tv = (struct timeval){ (time_t)(ms / 1000),
-		(suseconds_t)(ms % 1000) * 1000 };
+	tv = clock_timeval_ms(ms);
 	(void)evtimer_add(s->timer, &tv);
 }
 

@@ -30,9 +30,8 @@ now_us(void)
 static void
 timer_at(struct event *ev, uint64_t due, uint64_t now)
 {
-	const uint64_t us = due > now ? due - now : 0;
-	const struct timeval tv = { (time_t)(us / 1000000),
-		(suseconds_t)(us % 1000000) };
+	const struct timeval tv = clock_timeval_us(due > now ? due - now :
+	    0);
 
 	(void)event_add(ev, &tv);
 }

@@ -394,8 +394,7 @@ int
 load_client_ask(struct load_client *c, const struct load_request *rq,
     struct err *e)
 {
-	const struct timeval most = { (time_t)(c->way->timeout_ms / 1000),
-		(suseconds_t)(c->way->timeout_ms % 1000) * 1000 };
+	const struct timeval most = clock_timeval_ms(c->way->timeout_ms);
 	int r;
 
 	assert(!c->is_busy && c->state != FINISHING);

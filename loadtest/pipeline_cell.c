@@ -107,8 +107,7 @@ slot_ask(struct slot *s)
 static void
 slot_pause(struct slot *s, unsigned ms)
 {
-	const struct timeval tv = { (time_t)(ms / 1000),
-		(suseconds_t)(ms % 1000) * 1000 };
+	const struct timeval tv = clock_timeval_ms(ms);
 
 	s->is_waiting = true;
 	(void)evtimer_add(s->again, &tv);

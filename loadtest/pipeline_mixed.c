@@ -67,8 +67,7 @@ static void mixer_begin(struct mixer *s);
 static void
 mixer_rest(struct mixer *s, unsigned ms)
 {
-	const struct timeval tv = { (time_t)(ms / 1000),
-		(suseconds_t)(ms % 1000) * 1000 };
+	const struct timeval tv = clock_timeval_ms(ms);
 
 	(void)evtimer_add(s->timer, &tv);
 }

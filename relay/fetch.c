@@ -242,8 +242,7 @@ fetch_on_upstream(struct upstream_result *res, void *arg)
 	struct fetch *f = arg;
 	struct service *s = f->s;
 	struct archive_cb cb = { fetch_on_archived, f };
-	struct timeval late = { (time_t)(s->config->publish_ms / 1000),
-		(suseconds_t)(s->config->publish_ms % 1000) * 1000 };
+	struct timeval late = clock_timeval_ms(s->config->publish_ms);
 	uint64_t keep = res->body.len + 2 * s->config->head;
 	struct err e = ERR_INIT;
 

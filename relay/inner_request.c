@@ -19,8 +19,7 @@
 void
 inner_request_arm(struct inner *i, uint64_t ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000),
-		(suseconds_t)(ms % 1000) * 1000 };
+	struct timeval tv = clock_timeval_ms(ms);
 
 	(void)evtimer_add(i->timer, &tv);
 }

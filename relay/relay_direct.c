@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "relay/inner.h"
@@ -86,8 +87,7 @@ kick(void *arg)
 static void
 arm(struct direct_conn *c, uint64_t ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000),
-		(suseconds_t)(ms % 1000) * 1000 };
+	struct timeval tv = clock_timeval_ms(ms);
 
 	(void)evtimer_add(c->timer, &tv);
 }

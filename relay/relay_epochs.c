@@ -96,8 +96,7 @@ set_timer(struct relay_epochs *ep, int64_t now)
 	/* At least every second: the disk may have room again, and the wall
 	 * clock may be set. */
 	ms = next - now < 0 ? 0 : next - now > 1000 ? 1000 : next - now;
-	tv = (struct timeval){ (time_t)(ms / 1000),
-		(suseconds_t)(ms % 1000) * 1000 + 1000 };
+	tv = clock_timeval_ms((uint64_t)ms + 1);
 	(void)evtimer_add(ep->timer, &tv);
 }
 

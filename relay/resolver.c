@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -454,8 +455,7 @@ resolver_start(struct resolver *r, const char *host, uint64_t ms,
     void (*on_done)(const struct resolver_result *res, void *arg), void *arg,
     struct resolver_query **out, struct err *e)
 {
-	struct timeval tv = { (time_t)(ms / 1000),
-		(suseconds_t)(ms % 1000) * 1000 };
+	struct timeval tv = clock_timeval_ms(ms);
 	struct resolver_query *q;
 	struct ticket *t = NULL;
 

@@ -211,8 +211,7 @@ static int
 open_timers(struct supervisor *s, struct err *e)
 {
 	const uint64_t ms = notify_watchdog_ms(s->notify);
-	const struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
-		.tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+	const struct timeval tv = clock_timeval_ms(ms);
 
 	s->tick = evtimer_new(s->base, supervisor_on_tick, s);
 	s->watchdog = event_new(s->base, -1, EV_PERSIST,

@@ -166,8 +166,7 @@ arm(struct supervisor *s, uint64_t now)
 	if (s->o.hang_ms != 0)
 		least(&wait, s->o.hang_ms / 2);
 	wait++;			/* not just before it */
-	tv.tv_sec = (time_t)(wait / 1000);
-	tv.tv_usec = (suseconds_t)(wait % 1000 * 1000);
+	tv = clock_timeval_ms(wait);
 	(void)event_add(s->tick, &tv);
 }
 

@@ -384,8 +384,7 @@ upstream_start(struct upstream *u, const struct upstream_request *rq,
     struct upstream_op **out, struct err *e)
 {
 	static const struct timeval now = { 0, 0 };
-	struct timeval deadline = { (time_t)(u->limits.fetch_ms / 1000),
-		(suseconds_t)(u->limits.fetch_ms % 1000) * 1000 };
+	struct timeval deadline = clock_timeval_ms(u->limits.fetch_ms);
 	struct upstream_op *op;
 	int r;
 

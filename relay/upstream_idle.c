@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "relay/tls_conn.h"
 #include "relay/upstream_idle.h"
@@ -114,8 +115,7 @@ void
 upstream_idle_set_limits(struct upstream_idle *i, size_t max, uint64_t ms)
 {
 	i->max = max;
-	i->wait.tv_sec = (time_t)(ms / 1000);
-	i->wait.tv_usec = (suseconds_t)(ms % 1000) * 1000;
+	i->wait = clock_timeval_ms(ms);
 	while (i->n > max)
 		kept_close(TAILQ_FIRST(&i->list));
 }

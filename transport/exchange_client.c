@@ -289,15 +289,12 @@ static void
 client_arm(struct exchange_client *c, uint64_t due, uint64_t now)
 {
 	struct timeval tv;
-	uint64_t us;
 
 	if (due == UINT64_MAX) {
 		(void)event_del(c->pump);
 		return;
 	}
-	us = due > now ? due - now : 0;
-	tv.tv_sec = (time_t)(us / 1000000);
-	tv.tv_usec = (suseconds_t)(us % 1000000);
+	tv = clock_timeval_us(due > now ? due - now : 0);
 	(void)event_add(c->pump, &tv);
 }
 

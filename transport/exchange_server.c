@@ -82,8 +82,7 @@ server_arm(struct exchange_server *s)
 		(void)event_del(s->timer);
 		return;
 	}
-	tv.tv_sec = (time_t)(ms / 1000);
-	tv.tv_usec = (suseconds_t)(ms % 1000) * 1000;
+	tv = clock_timeval_ms(ms);
 	(void)event_add(s->timer, &tv);
 }
 

@@ -39,16 +39,6 @@ http_listener_limits_init(struct http_listener_limits *l)
 	l->rest_ms = 100;
 }
 
-static struct timeval
-timeval_ms(uint32_t ms)
-{
-	struct timeval tv;
-
-	tv.tv_sec = (time_t)(ms / 1000);
-	tv.tv_usec = (suseconds_t)(ms % 1000) * 1000;
-	return tv;
-}
-
 /* ---- lists ---- */
 
 static uint64_t
@@ -83,7 +73,7 @@ count_live(const struct http_listener *l)
 static void
 listener_arm(struct http_listener *l)
 {
-	const struct timeval tv = timeval_ms(TICK_MS);
+	const struct timeval tv = clock_timeval_ms(TICK_MS);
 
 	if (!evtimer_pending(l->tick, NULL))
 		(void)evtimer_add(l->tick, &tv);
@@ -236,7 +226,7 @@ static void
 listener_on_refused(struct evconnlistener *ev, void *arg)
 {
 	struct http_listener *l = arg;
-	const struct timeval tv = timeval_ms(l->limits.rest_ms);
+	const struct timeval tv = clock_timeval_ms(l->limits.rest_ms);
 
 	(void)ev;
 	l->stats.rests++;

@@ -111,6 +111,33 @@ test_format_extremes(void **state)
 	assert_string_equal(out, "@9223372036854775807Z");
 }
 
+static void
+test_timeval(void **state)
+{
+	static const struct {
+		uint64_t n;
+		long s, us;
+	} ms[] = { { 0, 0, 0 }, { 1, 0, 1000 }, { 999, 0, 999000 },
+		{ 1000, 1, 0 }, { 90061007, 90061, 7000 } },
+	  us[] = { { 0, 0, 0 }, { 1, 0, 1 }, { 999999, 0, 999999 },
+		  { 1000000, 1, 0 }, { 90061000007, 90061, 7 } };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < TEST_COUNT(ms); i++) {
+		const struct timeval tv = clock_timeval_ms(ms[i].n);
+
+		assert_int_equal(tv.tv_sec, ms[i].s);
+		assert_int_equal(tv.tv_usec, ms[i].us);
+	}
+	for (i = 0; i < TEST_COUNT(us); i++) {
+		const struct timeval tv = clock_timeval_us(us[i].n);
+
+		assert_int_equal(tv.tv_sec, us[i].s);
+		assert_int_equal(tv.tv_usec, us[i].us);
+	}
+}
+
 int
 main(void)
 {
@@ -119,6 +146,7 @@ main(void)
 		cmocka_unit_test(test_fake),
 		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_format_extremes),
+		cmocka_unit_test(test_timeval),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

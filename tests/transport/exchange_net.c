@@ -85,8 +85,7 @@ net_on_timeout(evutil_socket_t fd, short what, void *arg)
 bool
 exchange_net_turn(struct exchange_net *x, const bool *flag, unsigned ms)
 {
-	const struct timeval tv = { (time_t)(ms / 1000),
-		(suseconds_t)(ms % 1000) * 1000 };
+	const struct timeval tv = clock_timeval_ms(ms);
 	bool is_late = false;
 	struct event *ev = evtimer_new(x->base, net_on_timeout, &is_late);
 
