@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "loadtest/delay_line.h"
 #include "loadtest/delay_proxy.h"
@@ -42,6 +43,7 @@ struct proxy_pair {
 	struct delay_proxy	*proxy;
 	struct proxy_way	 ways[SIDES];
 	struct event		*start;		/* the opening round trip */
+	uint64_t		 start_us;	/* is over then */
 	int			 fds[SIDES];	/* the client's, the server's */
 	size_t			 chunks;	/* on lines */
 	unsigned		 ended;		/* ways whose end was written */
@@ -296,12 +298,25 @@ dial(uint16_t port)
 }
 
 static void
+pair_wait_start(struct proxy_pair *pair, uint64_t now)
+{
+	const struct timeval tv = clock_timeval_us(pair->start_us - now);
+
+	(void)event_add(pair->start, &tv);
+}
+
+static void
 pair_on_start(evutil_socket_t fd, short what, void *arg)
 {
 	struct proxy_pair *pair = arg;
+	const uint64_t now = clock_mono_ns(clock_system()) / 1000;
 
 	(void)fd;
 	(void)what;
+	if (now < pair->start_us) {	/* a coarse timer is early too */
+		pair_wait_start(pair, now);
+		return;
+	}
 	(void)event_add(pair->ways[UP].read, NULL);
 	(void)event_add(pair->ways[DOWN].read, NULL);
 }
@@ -312,8 +327,7 @@ proxy_on_accept(struct evconnlistener *ev, evutil_socket_t fd,
 {
 	struct delay_proxy *p = arg;
 	struct proxy_pair *pair = calloc(1, sizeof(*pair));
-	const struct timeval delay = { (time_t)(p->o.delay_us / 1000000),
-		(suseconds_t)(p->o.delay_us % 1000000) };
+	const uint64_t now = clock_mono_ns(clock_system()) / 1000;
 	int on = 1;
 	size_t i;
 
@@ -348,7 +362,8 @@ proxy_on_accept(struct evconnlistener *ev, evutil_socket_t fd,
 		pair_free(pair);
 		return;
 	}
-	(void)event_add(pair->start, &delay);
+	pair->start_us = now + p->o.delay_us;
+	pair_wait_start(pair, now);
 }
 
 /* ---- life ---- */
