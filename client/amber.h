@@ -134,7 +134,8 @@ struct amber_times {
 struct amber_answer {
 	unsigned	 status;
 	bool		 is_relays;	/* the relay's own, not the server's */
-	char		*head;		/* as it came, with the empty line */
+	char		*head;		/* as it came, with the empty line, */
+					/* but without Amber-Record-Key */
 	size_t		 head_len;
 	uint8_t		*body;
 	size_t		 body_len;

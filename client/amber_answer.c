@@ -2,6 +2,7 @@
  * amber_answer.c - what an answer's head says, and the answer's end.  What
  * its receipt proves is amber_receipt.c's business.
  */
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,21 @@ take_times(struct amber_times *t, struct http_fields fields)
 	}
 }
 
+/* The head is for showing, and who sees this field can open the record. */
+static void
+drop_key(struct amber_answer *r)
+{
+	static const char name[] = "\r\nAmber-Record-Key:";
+	char *at = r->head, *next;
+
+	while ((at = strcasestr(at, name)) != NULL &&
+	    (next = strstr(at + 2, "\r\n")) != NULL) {
+		memmove(at, next, strlen(next) + 1);
+		sodium_memzero(at + strlen(at), (size_t)(next - at));
+	}
+	r->head_len = strlen(r->head);
+}
+
 int
 amber_answer_read(struct amber_answer *r, const struct http_message *m,
     struct err *e)
@@ -102,7 +118,7 @@ amber_answer_read(struct amber_answer *r, const struct http_message *m,
 	r->status = m->status;
 	if ((r->head = strndup((const char *)m->raw, m->raw_len)) == NULL)
 		return err_set(e, ERR_NOMEM, "no memory for a head");
-	r->head_len = m->raw_len;
+	drop_key(r);
 	take_proxy_status(r, m->fields);
 	field_text(m->fields, "Amber-Reason", r->reason, sizeof(r->reason));
 	field_text(m->fields, "Retry-After", text, sizeof(text));

@@ -94,6 +94,18 @@ def test_verbose(k):
         assert re.search(want, err, re.M), (want, err)
 
 
+def test_record_key_unseen(k):
+    """It opens the record at once: it goes where it was asked for alone."""
+    for how in ("-v", "-i", "-I", "-vi"):
+        p = k.fetch(how, "--record-key", "key", k.url("/ok"))
+        key = (k.top / "key").read_text().strip()
+        shown = p.stdout + p.stderr
+        assert len(key) == 43 and key not in shown, shown
+        assert "amber-record-key" not in shown.lower(), shown
+        assert "Amber-Receipt: " in shown and \
+            re.search(r"Amber-Timing: .*\n(< )?\n", shown), shown
+
+
 def test_verbose_harmless(k):
     """No byte of the server's commands the terminal: no C1 either."""
     err = k.fetch("-v", k.url("/not-modified")).stderr
