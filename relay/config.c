@@ -3,6 +3,7 @@
  * config_print.c, the check of the whole in config_check.c.
  */
 #include <assert.h>
+#include <ctype.h>
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,47 +297,58 @@ load_on_pair(void *arg, const char *section, const char *name,
 
 	if (l->fail.code != 0)
 		return 1;	/* only the first counts */
+	(void)section;		/* check_line() lets none through */
 	if (l->profile_only) {
-		if (strcmp(name, "profile") != 0 || section[0] != '\0')
+		if (strcmp(name, "profile") != 0)
 			return 1;
 		return config_use_profile(l->c, value, &l->fail) == 0;
-	}
-	if (section[0] != '\0') {
-		err_set(&l->fail, ERR_ARG,
-		    "section [%.40s]: keys stand "
-		    "without sections",
-		    section);
-		return 0;
 	}
 	return load_key(l, name, value) == 0;
 }
 
-/* What inih would take without a word: long lines, NULs, and lines that
- * begin with a blank, which it appends to the key before. */
+/* What inih would take without a word: long lines, sections without keys, and
+ * lines that begin with a blank, which it appends to the key before. */
+static int
+check_line(const char *at, size_t len, struct err *e)
+{
+	const char *close = memchr(at, ']', len);
+	size_t blanks = 0;
+
+	if (len > CONFIG_LINE_MAX)
+		return err_set(e, ERR_ARG, "%zu bytes; at most %d are "
+		    "possible (repeat the key for a list)", len,
+		    CONFIG_LINE_MAX);
+	while (blanks < len && isspace((unsigned char)at[blanks]))
+		blanks++;
+	if (blanks > 0 && blanks < len)
+		return err_set(e, ERR_ARG, "begins with a blank");
+	if (len > 0 && at[0] == '[')
+		return err_set(e, ERR_ARG, "section %.*s: keys stand without "
+		    "sections", (int)(close == NULL ? len :
+		    (size_t)(close - at) + 1), at);
+	return 0;
+}
+
 static int
 check_lines(const char *text, size_t n, struct err *e)
 {
+	static const char mark[] = "\xef\xbb\xbf";	/* inih skips it too */
 	const char *at = text, *end = text + n, *nl;
 	unsigned line = 1;
 	size_t len;
+	int r;
 
 	if (memchr(text, '\0', n) != NULL)
 		return err_set(e, ERR_ARG, "a NUL byte: this is no text");
+	if (n >= strlen(mark) && memcmp(text, mark, strlen(mark)) == 0)
+		at += strlen(mark);
 	for (; at < end; at += len + 1, line++) {
 		nl = memchr(at, '\n', (size_t)(end - at));
 		len = (size_t)((nl == NULL ? end : nl) - at);
-		if (len > CONFIG_LINE_MAX)
-			return err_set(e, ERR_ARG,
-			    "line %u: %zu bytes; at "
-			    "most %d are possible (repeat the key for a list)",
-			    line, len, CONFIG_LINE_MAX);
-		if (len > 0 && (*at == ' ' || *at == '\t') &&
-		    at[strspn(at, " \t\r")] != '\n' &&
-		    strspn(at, " \t\r") < len)
-			return err_set(e, ERR_ARG,
-			    "line %u: begins with a "
-			    "blank",
-			    line);
+		if ((r = check_line(at, len, e)) != 0) {
+			err_ctx(e, "line %u", line);
+			return r;
+		}
 	}
 	return 0;
 }
