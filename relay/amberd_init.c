@@ -65,8 +65,8 @@ make_folder_of(const char *path, struct err *e)
 static int
 no_user(const char *user, struct err *e)
 {
-	return err_set(e, ERR_NOENT, "user %s: there is no such user; make "
-	    "one (adduser --system --group %s) or set user", user, user);
+	return err_set(e, ERR_NOENT, "there is no such user: %s; make one "
+	    "(adduser --system --group %s) or name another", user, user);
 }
 
 static int
@@ -127,9 +127,13 @@ amberd_init_make(const struct config *c, bool *made_identity, struct err *e)
 int
 amberd_init_check_user(const struct config *c, struct err *e)
 {
+	int r;
+
 	if (geteuid() != 0 || c->user[0] == '\0' || getpwnam(c->user) != NULL)
 		return 0;
-	return no_user(c->user, e);
+	r = no_user(c->user, e);
+	config_ctx(c, "user", e);
+	return r;
 }
 
 static int
