@@ -14,6 +14,7 @@
 #include "archive/receipt.h"
 #include "base/io.h"
 #include "base/secret.h"
+#include "base/units.h"
 
 enum { OPT_ALONE = 256 };
 
@@ -165,8 +166,9 @@ put(const struct archive_cli *cli, const struct check *k,
 		archive_cli_put(c->url.p, c->url.n, 0);
 		if (c->status != 0)
 			(void)printf(" %u", c->status);
-		(void)printf(" (%s, %zu bytes)\n",
-		    capture_outcome_name(c->outcome), c->response_body.n);
+		(void)printf(" (%s, %zu %s)\n",
+		    capture_outcome_name(c->outcome), c->response_body.n,
+		    units_word(c->response_body.n, "byte", "bytes"));
 	}
 	if (!cli->is_pinned)
 		(void)printf("self-consistent only: without --pin the "

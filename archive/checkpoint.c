@@ -11,6 +11,7 @@
 #include "base/base64.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/units.h"
 
 enum { ROOT_TEXT_LEN = 44 };	/* base64 of 32 bytes, padded */
 
@@ -91,9 +92,10 @@ checkpoint_check_tree(const struct checkpoint *c, const struct merkle *tree,
 	merkle_root(tree, &root);
 	if (c->size != tree->size || !merkle_is_equal(&root, &c->root))
 		return err_set(e, ERR_CORRUPT,
-		    "the log of %llu entries has another root than its "
-		    "signed checkpoint of %llu",
+		    "the log of %llu %s has another root than its signed "
+		    "checkpoint of %llu",
 		    (unsigned long long)tree->size,
+		    units_word(tree->size, "entry", "entries"),
 		    (unsigned long long)c->size);
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "archive/walk.h"
 #include "archive/warc_exchange.h"
 #include "base/stop.h"
+#include "base/units.h"
 #include "base/version.h"
 
 enum { OPT_WARC = 256 };
@@ -191,8 +192,9 @@ end(struct export_cmd *x, struct err *e)
 		return export_batch_end(&x->batch, e);
 	}
 	err_set(&why, ERR_FORMAT,
-	    "%" PRIu64 " entries were signed, the archive ends with %" PRIu64,
-	    x->signed_size, size);
+	    "%" PRIu64 " %s signed, the archive ends with %" PRIu64,
+	    x->signed_size,
+	    units_word(x->signed_size, "entry was", "entries were"), size);
 	walk_where(x->walk, ERR_FORMAT, &why);
 	return salvage(x, &why, e);
 }
@@ -254,8 +256,8 @@ static void
 tell_some(struct archive_cli *cli, uint64_t n, const char *what)
 {
 	if (n > 0)
-		archive_cli_note(cli, "%" PRIu64 " record%s %s", n,
-		    n == 1 ? "" : "s", what);
+		archive_cli_note(cli, "%" PRIu64 " %s %s", n,
+		    units_word(n, "record", "records"), what);
 }
 
 static void

@@ -150,8 +150,9 @@ tell_part(struct archive_cli *cli, const struct extract *x,
 {
 	size_t n = x->is_head ? c->response_head.n : c->response_body.n;
 
-	archive_cli_note(cli, "not whole: %s after %zu byte%s",
-	    capture_outcome_name(c->outcome), n, n == 1 ? "" : "s");
+	archive_cli_note(cli, "not whole: %s after %zu %s",
+	    capture_outcome_name(c->outcome), n,
+	    units_word(n, "byte", "bytes"));
 	archive_cli_code(cli, ARCHIVE_EXIT_PARTIAL);
 }
 

@@ -202,8 +202,8 @@ bind_one(struct slot *s, const struct epochs *epochs, struct err *e)
 	}
 	if (!s->is_numbered)
 		return err_set(e, ERR_AUTH,
-		    "key file %s: it is the key of none of the archive's %zu "
-		    "epochs",
+		    "key file %s: it is the key of none of the archive's "
+		    "epochs (%zu)",
 		    s->path, epochs->n);
 	return err_set(e, ERR_AUTH,
 	    is_known ? "key file %s: it is not the key of epoch %llu" :

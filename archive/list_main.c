@@ -12,6 +12,7 @@
 #include "archive/keyring.h"
 #include "archive/layout.h"
 #include "base/clock.h"
+#include "base/units.h"
 
 struct list {
 	uint64_t	from, to;
@@ -233,8 +234,9 @@ list_all(struct archive_cli *cli, struct list *l, struct skim *s,
 		struct err why = ERR_INIT;
 
 		if (!is_seen)
-			archive_cli_progress(cli, "%" PRIu64 " records",
-			    l->records);
+			archive_cli_progress(cli, "%" PRIu64 " %s",
+			    l->records,
+			    units_word(l->records, "record", "records"));
 		if ((r = archive_cli_stopped(e)) != 0)
 			break;
 		if ((r = skim_next(s, &en, &why)) == ERR_FORMAT) {

@@ -10,6 +10,7 @@
 #include "archive/note.h"
 #include "archive/recovery_inside.h"
 #include "base/err.h"
+#include "base/units.h"
 
 /* ---- marks ---- */
 
@@ -95,10 +96,12 @@ check_must(const struct recovery_run *run, struct err *e)
 	if (run->scan.tree.size >= run->must)
 		return 0;
 	return err_set(e, ERR_CORRUPT,
-	    "the archive holds %llu good entries, but %llu were signed: "
-	    "nothing was changed",
+	    "the archive holds %llu good %s, but %llu %s signed: nothing was "
+	    "changed",
 	    (unsigned long long)run->scan.tree.size,
-	    (unsigned long long)run->must);
+	    units_word(run->scan.tree.size, "entry", "entries"),
+	    (unsigned long long)run->must,
+	    units_word(run->must, "was", "were"));
 }
 
 /* The last segment's frames, up to the first that is not good. */

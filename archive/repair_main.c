@@ -170,23 +170,30 @@ unsigned_entries(const struct repair *p)
 static void
 put(const struct repair *p)
 {
+	const struct recovery *r = &p->result;
+
 	(void)printf("entries      %" PRIu64 ", signed up to %" PRIu64 "\n"
-		     "looked at    %" PRIu64 " frames%s\n"
-		     "quarantined  %" PRIu64 " bytes\n",
-	    p->result.tree.size, p->checked, p->result.scanned,
-	    p->result.unread > 0 ?
-		", behind the newest closed segment" :
-		": the whole log",
-	    p->result.quarantined);
-	if (p->result.unread > 0)
-		(void)printf("not read     older segments (%" PRIu64
-			     "), but for their signed ends: amber-archive "
-			     "verify reads them\n",
-		    p->result.unread);
+		     "looked at    %" PRIu64 " %s%s\n"
+		     "quarantined  %" PRIu64 " %s\n",
+	    r->tree.size, p->checked, r->scanned,
+	    units_word(r->scanned, "frame", "frames"),
+	    r->unread > 0 ? ", behind the newest closed segment" :
+			    ": the whole log",
+	    r->quarantined, units_word(r->quarantined, "byte", "bytes"));
+	if (r->unread > 0)
+		(void)printf("not read     %" PRIu64 " older %s: "
+			     "amber-archive verify reads %s\n",
+		    r->unread,
+		    units_word(r->unread, "segment, but for its signed end",
+			"segments, but for their signed ends"),
+		    units_word(r->unread, "it", "them"));
 	if (unsigned_entries(p) > 0)
-		(void)printf("unsigned     %" PRIu64 " entries, kept: the "
-			     "relay signs them when it opens the archive\n",
-		    unsigned_entries(p));
+		(void)printf("unsigned     %" PRIu64 " %s it opens the "
+			     "archive\n",
+		    unsigned_entries(p),
+		    units_word(unsigned_entries(p),
+			"entry, kept: the relay signs it when",
+			"entries, kept: the relay signs them when"));
 	(void)printf("the archive is fit for writing\n");
 }
 

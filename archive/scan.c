@@ -5,6 +5,7 @@
 
 #include "archive/scan.h"
 #include "base/err.h"
+#include "base/units.h"
 
 void
 scan_init(struct scan *s, const struct vkey *pin)
@@ -134,9 +135,10 @@ judge_checkpoint(struct scan *s, const struct segment_frame *f, struct err *e)
 		    (unsigned long long)c.size, (unsigned long long)f->index);
 	if (c.size != s->tree.size)
 		return err_set(e, ERR_FORMAT,
-		    "a checkpoint of %llu where the log has %llu entries",
+		    "a checkpoint of %llu where the log has %llu %s",
 		    (unsigned long long)c.size,
-		    (unsigned long long)s->tree.size);
+		    (unsigned long long)s->tree.size,
+		    units_word(s->tree.size, "entry", "entries"));
 	if ((r = checkpoint_check_tree(&c, &s->tree, e)) != 0)
 		return r;
 	s->checked = c.size;
@@ -156,9 +158,10 @@ judge_trailer(struct scan *s, const struct segment_frame *f, struct err *e)
 		    "a trailer that follows no checkpoint");
 	if (f->index != s->tree.size)
 		return err_set(e, ERR_FORMAT,
-		    "a trailer of size %llu where the log has %llu entries",
+		    "a trailer of size %llu where the log has %llu %s",
 		    (unsigned long long)f->index,
-		    (unsigned long long)s->tree.size);
+		    (unsigned long long)s->tree.size,
+		    units_word(s->tree.size, "entry", "entries"));
 	if ((r = segment_get_trailer(&t, f->index, f->payload,
 		 (size_t)f->payload_len, e)) != 0)
 		return r;

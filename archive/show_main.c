@@ -163,7 +163,8 @@ put_body(const char *name, const struct capture_bytes *b)
 	if (b->p == NULL)
 		return;
 	units_format_size(b->n, size);
-	(void)printf("%-15s%zu bytes (%s)\n", name, b->n, size);
+	(void)printf("%-15s%zu %s (%s)\n", name, b->n,
+	    units_word(b->n, "byte", "bytes"), size);
 }
 
 static void

@@ -185,7 +185,8 @@ gather(struct archive_cli *cli, struct stats *s, struct err *e)
 	for (;;) {
 		struct err why = ERR_INIT;
 
-		archive_cli_progress(cli, "%" PRIu64 " entries", s->entries);
+		archive_cli_progress(cli, "%" PRIu64 " %s", s->entries,
+		    units_word(s->entries, "entry", "entries"));
 		if ((r = archive_cli_stopped(e)) != 0)
 			break;
 		if ((r = skim_next(skim, &en, &why)) == 0)
@@ -265,8 +266,9 @@ put_text(const struct archive_cli *cli, const struct stats *s)
 		put_solving(s, epochs_of_number(&cli->epochs, v->number));
 	}
 	(void)printf("\nentries       %" PRIu64 ", of them %" PRIu64
-		     " records\n",
-	    s->entries, s->sum.records);
+		     " %s\n",
+	    s->entries, s->sum.records,
+	    units_word(s->sum.records, "record", "records"));
 	units_format_size(s->sum.record_bytes, size);
 	(void)printf("records       %" PRIu64 " bytes (%s), sealed\n",
 	    s->sum.record_bytes, size);
@@ -275,10 +277,12 @@ put_text(const struct archive_cli *cli, const struct stats *s)
 	    s->disk_bytes, size, 100 * overhead(s));
 	if (s->sum.opened == 0)
 		return;
-	(void)printf("opened        %" PRIu64 " records\n"
+	(void)printf("opened        %" PRIu64 " %s\n"
 		     "captures      %" PRIu64 " bytes\n"
-		     "bodies        %" PRIu64 " bytes\n",
-	    s->sum.opened, s->sum.capture_bytes, s->sum.body_bytes);
+		     "bodies        %" PRIu64 " %s\n",
+	    s->sum.opened, units_word(s->sum.opened, "record", "records"),
+	    s->sum.capture_bytes, s->sum.body_bytes,
+	    units_word(s->sum.body_bytes, "byte", "bytes"));
 	if (s->sum.opened == s->sum.records)
 		(void)printf("disk/captures %.4f\n",
 		    share(s->disk_bytes, s->sum.capture_bytes));

@@ -15,6 +15,7 @@
 #include "archive/verify.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/units.h"
 
 struct verify {
 	const struct verify_opts	*o;
@@ -199,16 +200,22 @@ static void
 passed_over(struct verify *v, uint64_t from)
 {
 	uint64_t to = walk_scan(v->walk)->tree.size;
-	char text[160];
+	char text[160], which[64];
 
 	if (to <= from)
 		return;
 	v->out->unverified += to - from;
 	v->out->is_incomplete = true;
+	if (to - from == 1)
+		(void)snprintf(which, sizeof(which), "entry %llu was",
+		    (unsigned long long)from);
+	else
+		(void)snprintf(which, sizeof(which),
+		    "entries %llu to %llu were", (unsigned long long)from,
+		    (unsigned long long)(to - 1));
 	(void)snprintf(text, sizeof(text),
-	    "entries %llu to %llu were neither counted nor opened, as their "
-	    "segment is damaged there",
-	    (unsigned long long)from, (unsigned long long)(to - 1));
+	    "%s neither counted nor opened, as the segment is damaged there",
+	    which);
 	v->o->on_note(v->o->arg, text);
 }
 
@@ -359,15 +366,18 @@ check_against(struct verify *v)
 		case AGAINST_CONTRADICTS:
 			v->out->inconsistent++;
 			err_set(&why, ERR_CORRUPT,
-			    "%s: signed with another root at %llu entries "
-			    "than the archive has: the log was rewritten",
-			    row->label, (unsigned long long)row->cp.size);
+			    "%s: signed with another root at %llu %s than "
+			    "the archive has: the log was rewritten",
+			    row->label, (unsigned long long)row->cp.size,
+			    units_word(row->cp.size, "entry", "entries"));
 			break;
 		case AGAINST_OPEN:
 			err_set(&why, ERR_CORRUPT,
-			    "%s: %llu entries were signed, the archive holds "
-			    "%llu that can be verified",
+			    "%s: %llu %s signed, the archive holds %llu that "
+			    "can be verified",
 			    row->label, (unsigned long long)row->cp.size,
+			    units_word(row->cp.size, "entry was",
+				"entries were"),
 			    (unsigned long long)s->tree.size);
 			break;
 		case AGAINST_SKIPPED:

@@ -111,41 +111,54 @@ unsigned_entries(const struct verify_report *r)
 	return r->size > r->checked ? r->size - r->checked : 0;
 }
 
+/* What the log has. */
+static void
+put_counts(const struct verify_cmd *v)
+{
+	const struct verify_report *r = &v->report;
+
+	(void)printf("log          %s\n"
+		     "entries      %" PRIu64 ": %" PRIu64 " %s (%" PRIu64
+		     " pruned), %" PRIu64 " %s\n"
+		     "checkpoints  %" PRIu64 "; the largest verified is of %"
+		     PRIu64 " %s\n",
+	    v->cli->pin.name, r->size, r->records,
+	    units_word(r->records, "record", "records"), r->pruned,
+	    r->manifests, units_word(r->manifests, "manifest", "manifests"),
+	    r->checkpoints, r->checked,
+	    units_word(r->checked, "entry", "entries"));
+	if (r->unverified > 0)
+		(void)printf("passed over  %" PRIu64 " of the entries, in "
+			     "damaged segments\n",
+		    r->unverified);
+	if (keyring_count(v->cli->keys) > 0 && !v->is_quick)
+		(void)printf("opened       %" PRIu64 " of %" PRIu64 " %s\n",
+		    r->opened, r->records - r->pruned,
+		    units_word(r->records - r->pruned, "record", "records"));
+	if (r->has_root) {
+		(void)printf("root         ");
+		archive_cli_put_hex(r->root.b, sizeof(r->root.b));
+		(void)printf("\n");
+	}
+}
+
 static void
 put_report(const struct verify_cmd *v)
 {
 	const struct verify_report *r = &v->report;
 	uint64_t more = unsigned_entries(r);
 
-	(void)printf("log          %s\n"
-		     "entries      %" PRIu64 ": %" PRIu64
-		     " records (%" PRIu64 " pruned), %" PRIu64
-		     " manifests\n"
-		     "checkpoints  %" PRIu64 "; the largest verified is of %"
-		     PRIu64 " entries\n",
-	    v->cli->pin.name, r->size, r->records, r->pruned, r->manifests,
-	    r->checkpoints, r->checked);
-	if (r->unverified > 0)
-		(void)printf("passed over  %" PRIu64 " of the entries, in "
-			     "damaged segments\n",
-		    r->unverified);
-	if (keyring_count(v->cli->keys) > 0 && !v->is_quick)
-		(void)printf("opened       %" PRIu64 " of %" PRIu64
-			     " records\n",
-		    r->opened, r->records - r->pruned);
-	if (r->has_root) {
-		(void)printf("root         ");
-		archive_cli_put_hex(r->root.b, sizeof(r->root.b));
-		(void)printf("\n");
-	}
+	put_counts(v);
 	if (more > 0)
-		(void)printf("unsigned     %" PRIu64 " entries behind the "
+		(void)printf("unsigned     %" PRIu64 " %s behind the "
 			     "largest checkpoint\n",
-		    more);
+		    more, units_word(more, "entry", "entries"));
 	if (r->tail.bytes > 0)
-		(void)printf("unsigned     %" PRIu64 " bytes at the end that "
-			     "are no whole frame (yet)\n",
-		    r->tail.bytes);
+		(void)printf("unsigned     %" PRIu64 " %s no whole frame "
+			     "(yet)\n",
+		    r->tail.bytes,
+		    units_word(r->tail.bytes, "byte at the end that is",
+			"bytes at the end that are"));
 	if (r->tail.is_unfinished)
 		(void)printf("unfinished   a stop came while a segment was "
 			     "being closed; the next start, or repair, "
@@ -161,8 +174,8 @@ put_report(const struct verify_cmd *v)
 	if (r->errors == 0)
 		(void)printf("no errors were found\n");
 	else
-		(void)printf("%" PRIu64 " error%s found\n", r->errors,
-		    r->errors == 1 ? " was" : "s were");
+		(void)printf("%" PRIu64 " %s found\n", r->errors,
+		    units_word(r->errors, "error was", "errors were"));
 }
 
 /* Files that somebody kept.  One that this log did not sign says nothing of

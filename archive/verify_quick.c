@@ -9,6 +9,7 @@
 #include "archive/skim.h"
 #include "archive/verify.h"
 #include "base/err.h"
+#include "base/units.h"
 
 struct quick {
 	const struct verify_opts	*o;
@@ -160,8 +161,9 @@ quick_walk(struct quick *q, struct err *e)
 	must = against_must(q->o->against);
 	if (must > q->out->size && !q->out->is_incomplete) {
 		err_set(&why, ERR_CORRUPT,
-		    "%llu entries were signed, the archive holds %llu",
+		    "%llu %s signed, the archive holds %llu",
 		    (unsigned long long)must,
+		    units_word(must, "entry was", "entries were"),
 		    (unsigned long long)q->out->size);
 		verify_fault(q->out, q->o, NULL, &why);
 	} else if (must > q->out->checked)

@@ -299,3 +299,9 @@ units_format_duration(double seconds, char *out)
 	else
 		format_number(seconds / 86400, "days", out);
 }
+
+const char *
+units_word(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}

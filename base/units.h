@@ -35,5 +35,7 @@ void	units_format_size(uint64_t bytes, char *out);
 /* "250 ms", "1.5 s", "12 min", "2.9 days"; "unknown" when negative or not a
  * finite number. */
 void	units_format_duration(double seconds, char *out);
+/* The word for n things: one, or many ("record", "records"). */
+const char *units_word(uint64_t n, const char *one, const char *many);
 
 #endif

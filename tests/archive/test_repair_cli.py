@@ -105,6 +105,32 @@ def test_against():
     assert "offset %d" % f.offset in said and "copy" in said, said
 
 
+def test_one():
+    """Of one thing it is said in the singular, of none and many in the plural."""
+    root, tree = kit.emptied(X.root, T + "/one"), kit.Tree()
+    s = kit.Segment(X.id, tree, 5).add(kit.MANIFEST, X.manifests()[0].payload).checkpoint()
+    note = s.note
+    s.add(kit.RECORD, X.records()[0].payload).write(root)
+    open(root + "/checkpoint", "wb").write(note)
+    with open(kit.segments(root)[0], "ab") as f:
+        f.write(b"\xa5")
+    out, _ = kit.expect(0, "verify", "-r", root, "--pin", X.pin, *X.args)
+    for words in (b": 1 record (0 pruned), 1 manifest\n", b" is of 1 entry\n", b"1 of 1 record\n", b" 1 entry behind",
+                  b" 1 byte at the end that is "):
+        assert words in out, (words, out)
+    out, _ = kit.expect(0, "repair", "-r", root, "--pin", X.pin)
+    for words in (b" 3 frames: ", b" 1 byte\n", b" 1 entry, kept: the relay signs it "):
+        assert words in out, (words, out)
+    out, _ = kit.expect(0, "verify", "-r", root, "--pin", X.pin)
+    assert b" 0 bytes" not in out and b": 1 record " in out, out
+    root = longer("one_segment", 1)
+    out, _ = kit.expect(0, "repair", "-r", root, "--pin", X.pin)
+    assert b" 0 frames" in out and b" 0 bytes\n" in out and b" 1 older segment, but for its signed end: " in out, out
+    kit.flip(kit.segments(root)[0], kit.frames(kit.segments(root)[0])[1].offset + 50, 1)
+    out, said = kit.expect(1, "verify", "-r", root, "--pin", X.pin)
+    assert not [w for w in (b"1 records", b"1 entries", b"1 manifests", b"1 errors") if w in out], out
+
+
 # ---- a folder that is not whole ----
 
 def test_no_epochs():

@@ -311,6 +311,16 @@ test_format_duration(void **state)
 	}
 }
 
+static void
+test_word(void **state)
+{
+	(void)state;
+	assert_string_equal(units_word(0, "record", "records"), "records");
+	assert_string_equal(units_word(1, "record", "records"), "record");
+	assert_string_equal(units_word(2, "record", "records"), "records");
+	assert_string_equal(units_word(UINT64_MAX, "is", "are"), "are");
+}
+
 int
 main(void)
 {
@@ -323,6 +333,7 @@ main(void)
 		cmocka_unit_test(test_long_word),
 		cmocka_unit_test(test_format_size),
 		cmocka_unit_test(test_format_duration),
+		cmocka_unit_test(test_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
