@@ -15,9 +15,6 @@ struct bytes;
 struct event_base;
 struct frame_peer;
 
-/* A ROW_SMALL on the wire. */
-#define SMALL_HEX "0000000b a4 0101 0207 0305 0442 beef"
-
 enum { BODY_MAX = 64, LOG_MAX = 512 };
 
 /* What a callback does when it has noted the frame. */

@@ -1,5 +1,5 @@
 /*
- * frame_rows.c - the shared half of test_frame.c and test_frame_peer.c.
+ * frame_rows.c - see frame_rows.h.
  */
 #include <fcntl.h>
 #include <inttypes.h>

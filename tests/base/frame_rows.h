@@ -17,6 +17,8 @@ enum {
 	ROW_WITH_FD = 8,		/* brings a descriptor */
 	ROW_BIG_MAX = FRAME_MAX - 17,	/* ... of a frame of job 0 */
 };
+/* A ROW_SMALL of job 5 on the wire. */
+#define ROW_SMALL_HEX "0000000b a4 0101 0207 0305 0442 beef"
 
 extern const struct frame_role frame_rows_role;
 /* The same without the big one. */

@@ -50,7 +50,7 @@ test_bytewise(void **state)
 
 	(void)state;
 	ends_open(&n, 0);
-	p = test_unhex(SMALL_HEX SMALL_HEX, &len);
+	p = test_unhex(ROW_SMALL_HEX ROW_SMALL_HEX, &len);
 	for (i = 0; i < len; i++) {
 		assert_int_equal(n.nframes, 2 * i / len);
 		assert_int_equal(send(n.fd, p + i, 1, 0), 1);
@@ -88,7 +88,7 @@ test_descriptors(void **state)
 		ends_close(&n);
 	}
 	ends_open(&n, 0);
-	frame_rows_send(n.fd, SMALL_HEX, n.fd, 0);
+	frame_rows_send(n.fd, ROW_SMALL_HEX, n.fd, 0);
 	ends_run(&n);
 	test_err_is(&n.why, ERR_PEER, "nobody asked");
 	ends_close(&n);
@@ -224,7 +224,7 @@ test_end_comes_once(void **state)
 	(void)state;
 	ends_open(&n, 0);
 	ends_fill_socket(&n);
-	frame_rows_send(n.fd, "00000000" SMALL_HEX, -1, 0);
+	frame_rows_send(n.fd, "00000000" ROW_SMALL_HEX, -1, 0);
 	ends_run(&n);
 	assert_int_equal(n.nends, 1);
 	assert_int_equal(n.nframes, 0);
@@ -248,7 +248,7 @@ test_freed_in_callback(void **state)
 	(void)state;
 	ends_open(&n, 0);
 	n.deed = DEED_FREE;
-	frame_rows_send(n.fd, SMALL_HEX SMALL_HEX, -1, 0);
+	frame_rows_send(n.fd, ROW_SMALL_HEX ROW_SMALL_HEX, -1, 0);
 	ends_run(&n);
 	assert_int_equal(n.nframes, 1);
 	assert_int_equal(n.nends, 0);

@@ -174,7 +174,7 @@ test_no_memory(void **state)
 
 	for (nth = 1;; nth++) {
 		ends_open(&n, 0);
-		frame_rows_send(n.fd, SMALL_HEX, -1, 0);
+		frame_rows_send(n.fd, ROW_SMALL_HEX, -1, 0);
 		test_alloc_fail_at(nth);
 		ends_run(&n);
 		r = test_alloc_has_failed();
