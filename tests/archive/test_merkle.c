@@ -239,6 +239,20 @@ test_verify_refuses(void **state)
 	q.size = q.index;
 	assert_int_equal(merkle_proof_verify(&q, &leaves[70], &root, NULL),
 	    ERR_FORMAT);
+	/* Paths that lead to the root, of places that no log has: behind the
+	 * last leaf, and beyond the largest size. */
+	root = book_root(0, 2);
+	q = (struct merkle_proof){ .index = 0, .size = 2, .n = 1,
+		.node = { leaves[1] } };
+	assert_int_equal(merkle_proof_verify(&q, &leaves[0], &root, NULL), 0);
+	q.index = 2;
+	assert_int_equal(merkle_proof_verify(&q, &leaves[0], &root, NULL),
+	    ERR_FORMAT);
+	q.node[0] = leaves[0];
+	q.index = MERKLE_SIZE_MAX + 1;
+	q.size = q.index + 1;
+	assert_int_equal(merkle_proof_verify(&q, &leaves[1], &root, NULL),
+	    ERR_FORMAT);
 }
 
 int

@@ -2,8 +2,9 @@
  * test_receipt.c - signed notes, checkpoints, the local signer and receipts:
  * round trips, each line's faults, every flipped bit.
  */
-#include <stdlib.h>
 #include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "archive/checkpoint.h"
@@ -127,6 +128,8 @@ static const struct {
 	{ "short root", "log.example/a\n7\nAAAA\n", ERR_FORMAT },
 	{ "unpadded root", "log.example/a\n7\n"
 	    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n", ERR_FORMAT },
+	{ "root of 31 bytes", "log.example/a\n7\n"
+	    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==\n", ERR_FORMAT },
 	{ "spare bits", "log.example/a\n7\n"
 	    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=\n", ERR_FORMAT },
 	{ "extension line", "log.example/a\n7\n" ROOT "\nmore\n", ERR_FORMAT },
@@ -162,10 +165,20 @@ test_note_lines(void **state)
 	size_t n, whole;
 
 	(void)state;
-	for (size_t i = 0; i < TEST_COUNT(refused); i++)
+	/* Not signed, and not taken where somebody else did. */
+	for (size_t i = 0; i < TEST_COUNT(refused); i++) {
 		assert_int_equal(note_sign(&b, refused[i], strlen(refused[i]),
 				     id, NULL),
 		    ERR_ARG);
+		assert_int_equal(bytes_printf(&b, NULL,
+				     "%s\n\xe2\x80\x94 w AAAAAAAA\n",
+				     refused[i]),
+		    0);
+		if (note_open(&text, &n, (char *)b.p, b.len, NULL, NULL) !=
+		    ERR_FORMAT)
+			fail_msg("\"%s\"", refused[i]);
+		bytes_clear(&b);
+	}
 	/* A text may hold empty lines; others may sign too, and come first. */
 	assert_int_equal(note_sign(&b, "a\n\nb\n", 5, other, NULL), 0);
 	whole = b.len;
@@ -382,6 +395,77 @@ test_receipt_flips(void **state)
 	bytes_free(&b);
 }
 
+#define FIRST	"c2sp.org/tlog-proof@v1\n"
+#define HASH	"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"
+
+/* Texts around the leaf data of a manifest, which stands where %s is. */
+static const struct {
+	const char	*name, *text;
+	int		 want;
+} shapes[] = {
+	{ "good", FIRST "extra %s\nindex 1\n" HASH "\n", 0 },
+	{ "no hash", FIRST "extra %s\nindex 0\n\n", 0 },
+	{ "version 10", "c2sp.org/tlog-proof@v10\nextra %s\nindex 1\n\n", ERR_FORMAT },
+	{ "other word", FIRST "leaf %s\nindex 1\n\n", ERR_FORMAT },
+	{ "no index", FIRST "extra %s\n\n", ERR_FORMAT },
+	{ "leading zero", FIRST "extra %s\nindex 01\n\n", ERR_FORMAT },
+	{ "2^63", FIRST "extra %s\nindex 9223372036854775808\n\n", ERR_FORMAT },
+	{ "hash of 31 bytes", FIRST "extra %s\nindex 1\n"
+	    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==\n\n", ERR_FORMAT },
+	{ "hash of 30 bytes", FIRST "extra %s\nindex 1\n"
+	    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n\n", ERR_FORMAT },
+	{ "no empty line", FIRST "extra %s\nindex 1\n" HASH, ERR_FORMAT },
+};
+
+static void
+test_receipt_shapes(void **state)
+{
+	uint8_t leaf[SEGMENT_MANIFEST_LEAF_LEN], digest[32] = { 7 };
+	char b64[80], text[RECEIPT_MAX + 1];
+	struct receipt rc;
+
+	(void)state;
+	segment_manifest_leaf(leaf, digest);
+	sodium_bin2base64(b64, sizeof(b64), leaf, sizeof(leaf),
+	    sodium_base64_VARIANT_ORIGINAL);
+	for (size_t i = 0; i < TEST_COUNT(shapes); i++) {
+		/* One %s in each of them: no other conversion is there. */
+		const char *at = strstr(shapes[i].text, "%s");
+
+		assert_non_null(at);
+		snprintf(text, sizeof(text), "%.*s%s%s",
+		    (int)(at - shapes[i].text), shapes[i].text, b64, at + 2);
+		if (receipt_parse(&rc, text, strlen(text), NULL) !=
+		    shapes[i].want)
+			fail_msg("%s", shapes[i].name);
+	}
+	/* As many hashes as the largest log needs, and one more. */
+	for (size_t k = MERKLE_LEVELS; k <= MERKLE_LEVELS + 1; k++) {
+		size_t n = (size_t)snprintf(text, sizeof(text),
+		    FIRST "extra %s\nindex 1\n", b64);
+
+		for (size_t i = 0; i < k; i++)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, HASH);
+		snprintf(text + n, sizeof(text) - n, "\n");
+		assert_int_equal(receipt_parse(&rc, text, n + 1, NULL),
+		    k == MERKLE_LEVELS ? 0 : ERR_FORMAT);
+	}
+	/* True of a signed tree, and neither a record's nor a manifest's. */
+	for (size_t i = 0; i < 4; i++) {
+		struct err e = ERR_INIT;
+		struct bytes b;
+
+		segment_manifest_leaf(leaf, digest);
+		leaf[i] ^= 1;
+		b = make_receipt(leaf, sizeof(leaf), 3, 9);
+		assert_int_equal(receipt_verify(&rc, NULL, (char *)b.p, b.len,
+				     pin, &e),
+		    ERR_FORMAT);
+		test_err_is(&e, ERR_FORMAT, "not a manifest's");
+		bytes_free(&b);
+	}
+}
+
 int
 main(void)
 {
@@ -392,6 +476,7 @@ main(void)
 		cmocka_unit_test(test_signer),
 		cmocka_unit_test(test_receipts),
 		cmocka_unit_test(test_receipt_flips),
+		cmocka_unit_test(test_receipt_shapes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
