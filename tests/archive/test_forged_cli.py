@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+"""test_forged_cli.py: segments rightly framed, one thing in them wrong, as only the log's own key or a bad writer makes
+them: `amber-archive verify`, quick and full, and what may be repaired.
+
+test_verify_cli.py damages archives; here every frame's check holds, so that each rule of the log stands alone.
+"""
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import archive_kit as kit   # noqa: E402
+import cbor2                # noqa: E402
+
+
+def summary(root, code, *args):
+    out, said = kit.expect(code, "verify", "-r", root, "--pin", X.pin, "--json", *args)
+    s = json.loads(out.splitlines()[-1])
+    assert s["message_type"] == "summary" and (s["errors"] > 0) == (code != 0), (s, said)
+    return s
+
+
+def segment(epoch=5, tree=None, kinds="MRR"):
+    s, records = kit.Segment(X.id, kit.Tree() if tree is None else tree, epoch), iter(RECORDS)
+    for k in kinds:
+        s.add(kit.MANIFEST, M5) if k == "M" else s.add(kit.RECORD, next(records))
+    return s
+
+
+def checkpoint(s, by=None, size=None, index=None, root=None):
+    n = len(s.tree.leaves)
+    note = (by or X.id).checkpoint(n if size is None else size, root or s.tree.root())
+    s.data += kit.frame(s.first, kit.CHECKPOINT, n if index is None else index, note)
+    return s
+
+
+def trailer(s, body=None, entries=None, tree=None):
+    tree = tree or s.tree
+    body = body or cbor2.dumps({1: entries or s.entries, 2: tree.root(), 3: tree.frontier()})
+    s.checkpoint()
+    s.data += kit.frame(s.first, kit.TRAILER, len(tree.leaves), body)
+    return s
+
+
+def more(s, n):
+    tree = kit.Tree()
+    tree.leaves = s.tree.leaves + [bytes([i]) * 32 for i in range(n)]
+    return tree
+
+
+def followed(s):
+    """A segment and the next: what ends the log may be a torn tail."""
+    return s, kit.Segment(X.id, s.tree, 5).add(kit.RECORD, RECORDS[9]).close()
+
+
+def two(first, second):
+    """Segments of one log, each begun by a manifest."""
+    tree = kit.Tree()
+    a = kit.Segment(X.id, tree, first[0]).add(kit.MANIFEST, first[1]).add(kit.RECORD, RECORDS[0]).close()
+    return a, kit.Segment(X.id, tree, second[0]).add(kit.MANIFEST, second[1]).close()
+
+
+def written(name, *segments):
+    """An archive of these segments, without copies of what is in them."""
+    root = kit.emptied(X.root, T + "/" + name)
+    shutil.rmtree(root + "/epoch")
+    os.mkdir(root + "/epoch")
+    for s in segments:
+        with open("%s/seg/%020d.amb" % (root, s.first), "wb") as f:
+            f.write(s.data)
+    return root
+
+
+# ---- levels ----
+
+def test_levels():
+    """Whatever needs no hashes is found by --quick too; nothing else is."""
+    other, s = kit.Exchanges(T, "other"), segment()
+    good = {"one": [segment().close()], "two": two((5, M5), (7, M7)), "followed": followed(trailer(segment())),
+            "checkpoints": [checkpoint(segment()).close()]}
+    for name, segments in good.items():
+        root = written("good", *segments)
+        for args in ([], ["--quick"]):
+            assert summary(root, 0, *args)["size"] == len(segments[-1].tree.leaves), name
+    rows = {
+        "a checkpoint of another key": [checkpoint(segment(), by=other.id).close()],
+        "a checkpoint frame of another size": [checkpoint(segment(), index=4).close()],
+        "a checkpoint of more entries": [checkpoint(segment(), size=4, index=4).close()],
+        "a checkpoint of fewer entries": [checkpoint(segment(), size=2, index=2).close()],
+        "a header of another epoch": [segment(6).close()],
+        "a manifest that is not the first entry": [segment(kinds="RMR").close()],
+        "an epoch again": two((5, M5), (5, M5)),
+        "an epoch before": two((7, M7), (5, M5)),
+        "a manifest of another key": [kit.Segment(X.id, kit.Tree(), 5).add(
+            kit.MANIFEST, other.manifests()[0].payload).close()],
+        "a trailer that is none": followed(trailer(segment(), body=b"\xa0")),
+        "a trailer of more entries": followed(trailer(segment(), entries=4)),
+        "a trailer of another size": followed(trailer(s, tree=more(s, 2))),
+    }
+    for name, segments in rows.items():
+        root = written("bad", *segments)
+        for args in ([], ["--quick"]):
+            try:
+                summary(root, 1, *args)
+            except AssertionError as e:
+                raise AssertionError(name, args) from e
+    # Roots are the full level's.
+    root = written("root", checkpoint(segment(), root=b"\1" * 32).close())
+    summary(root, 0, "--quick")
+    summary(root, 1)
+
+
+def test_corrupt_tail():
+    """A checkpoint of another tree at the log's end is no torn tail: it was signed."""
+    root = written("tail", checkpoint(checkpoint(segment()), root=b"\1" * 32))
+    _, said = kit.expect(1, "verify", "-r", root, "--pin", X.pin)
+    assert "has another root" in said, said
+    path = kit.segments(root)[0]
+    had = open(path, "rb").read()
+    kit.expect(1, "repair", "-r", root, "--pin", X.pin)
+    assert open(path, "rb").read() == had
+
+
+with tempfile.TemporaryDirectory() as T:
+    X = kit.Exchanges(T)
+    RECORDS = [f.payload for f in X.records()]
+    M5, M7 = (f.payload for f in X.manifests())
+    kit.run_tests(globals())
