@@ -5,6 +5,7 @@ readers: nothing that is missing may be called fit, and nothing that is only a c
 import json
 import os
 import shutil
+import stat
 import sys
 import tempfile
 
@@ -143,6 +144,26 @@ def test_no_epochs():
         kit.expect(0, *args, "-r", root, "--pin", X.pin, *X.args)
     kit.expect(0, "repair", "-r", root, "--pin", X.pin)
     assert open(root + "/epoch/7.cose", "rb").read() == X.manifests()[1].payload
+
+
+def test_modes():
+    """Folders 0750, files 0640: what a writer makes, and what repair does."""
+    had = os.umask(0)
+    try:
+        root = kit.Exchanges(T, "modes").root
+        path = kit.segments(root)[-1]
+        os.truncate(path, [f for f in kit.frames(path) if f.is_entry][-1].end - 1)
+        os.unlink(root + "/checkpoint")
+        for folder in ("quarantine", "epoch"):
+            shutil.rmtree(root + "/" + folder)
+        kit.expect(0, "repair", "-r", root)
+    finally:
+        os.umask(had)
+    assert os.listdir(root + "/quarantine") and os.listdir(root + "/epoch") and os.path.exists(root + "/checkpoint")
+    for folder, _, names in os.walk(root):
+        assert stat.S_IMODE(os.stat(folder).st_mode) == 0o750, folder
+        for name in names:
+            assert stat.S_IMODE(os.stat(folder + "/" + name).st_mode) == 0o640, name
 
 
 with tempfile.TemporaryDirectory() as T:
