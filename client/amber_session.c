@@ -62,6 +62,7 @@ amber_session_open(struct amber *a, uint64_t deadline_ms, double *took_s,
 		.ca_file = a->ca_file,
 		.pin = &a->pin,
 		.window = a->window,
+		.deadline_ms = deadline_ms,
 		.on_tick = a->on_progress == NULL ? NULL :
 						    amber_session_on_tick,
 		.arg = a };

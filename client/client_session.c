@@ -21,6 +21,8 @@ enum {
 	HEAD_MAX = 80 * 1024,
 	FIELDS_MAX = 136,
 	BODY_MAX = 40 << 20,
+	/* For the relay's name, as for anything else that makes no progress. */
+	LOOKUP_MS = 60000,
 };
 
 static enum amber_fault
@@ -105,7 +107,8 @@ make_parts(struct client_session *s, const struct client_session_opts *o,
 {
 	struct exchange_route_opts ro = { .relay = o->relay,
 		.ca_file = o->ca_file,
-		.sight = &s->sight };
+		.sight = &s->sight,
+		.deadline_ms = clock_mono_ms(clock_system()) + LOOKUP_MS };
 	struct exchange_client_opts co;
 	struct http_sink sink = { on_body, s };
 	struct http_limits limits;
@@ -123,6 +126,8 @@ make_parts(struct client_session *s, const struct client_session_opts *o,
 	co.on_writable = session_on_writable;
 	co.on_fail = session_on_fail;
 	co.arg = s;
+	if (o->deadline_ms != 0 && o->deadline_ms < ro.deadline_ms)
+		ro.deadline_ms = o->deadline_ms;
 	if ((r = exchange_route_new(&s->route, &ro, e)) != 0)
 		return r;
 	co.route = s->route;
@@ -149,6 +154,22 @@ make_loop(struct client_session *s, struct err *e)
 	return 0;
 }
 
+static enum amber_fault
+fault_of_start(int r)
+{
+	switch (r) {
+	case ERR_FORMAT:
+	case ERR_ARG:
+		return AMBER_FAULT_ARG;
+	case ERR_NOENT:
+		return AMBER_FAULT_RESOLVE;
+	case ERR_TIMEOUT:
+		return AMBER_FAULT_TIMEOUT;
+	default:
+		return AMBER_FAULT_MEMORY;
+	}
+}
+
 int
 client_session_new(struct client_session **out,
     const struct client_session_opts *o, enum amber_fault *fault,
@@ -166,9 +187,7 @@ client_session_new(struct client_session **out,
 	bytes_init(&s->up, 2 * CLIENT_PLAIN);
 	bytes_init(&s->left, CLIENT_LEFT_MAX);
 	if ((r = make_loop(s, e)) != 0 || (r = make_parts(s, o, e)) != 0) {
-		*fault = r == ERR_FORMAT || r == ERR_ARG ? AMBER_FAULT_ARG :
-		    r == ERR_NOENT		       ? AMBER_FAULT_RESOLVE :
-							 AMBER_FAULT_MEMORY;
+		*fault = fault_of_start(r);
 		client_session_free(&s);
 		return r;
 	}

@@ -22,6 +22,8 @@ struct client_session_opts {
 	const char		*ca_file;
 	const struct vkey	*pin;		/* copied */
 	unsigned		 window;
+	uint64_t		 deadline_ms;	/* for the relay's name:
+						 * monotonic; 0: a minute */
 	/* Called every CLIENT_SESSION_TICK_MS while a call waits; or NULL. */
 	void			(*on_tick)(void *arg);
 	void			*arg;
@@ -29,6 +31,7 @@ struct client_session_opts {
 
 enum { CLIENT_SESSION_TICK_MS = 100 };
 
+/* Blocks while the relay's name is looked up. */
 int	client_session_new(struct client_session **out,
 	const struct client_session_opts *o, enum amber_fault *fault,
 	struct err *e);

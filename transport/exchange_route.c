@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "transport/exchange_lookup.h"
 #include "transport/exchange_route.h"
 #include "transport/http_head.h"
 #include "transport/tls_context.h"
@@ -268,20 +269,17 @@ route_find_proxy(struct exchange_route *r, struct err *e)
 /* ---- addresses ---- */
 
 static int
-route_resolve(struct exchange_route *r, struct err *e)
+route_resolve(struct exchange_route *r, uint64_t deadline_ms, struct err *e)
 {
 	const struct url *u = r->has_proxy ? &r->proxy : &r->host;
-	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
-		.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
 	struct addrinfo *all = NULL, *a;
-	char port[8];
 	int rc;
 
-	(void)snprintf(port, sizeof(port), "%u", (unsigned)u->port);
-	if ((rc = getaddrinfo(u->host, port, &hints, &all)) != 0)
-		return err_set(e, ERR_NOENT, "%s does not resolve: %s",
-		    r->name, rc == EAI_SYSTEM ? "system error" :
-		    gai_strerror(rc));
+	if ((rc = exchange_lookup(u->host, u->port, deadline_ms, &all, e)) !=
+	    0) {
+		err_ctx(e, "%s does not resolve", r->name);
+		return rc;
+	}
 	for (a = all; a != NULL && r->naddresses < EXCHANGE_ADDRESSES_MAX;
 	    a = a->ai_next) {
 		memcpy(&r->addresses[r->naddresses].ss, a->ai_addr,
@@ -315,7 +313,7 @@ exchange_route_new(struct exchange_route **out,
 	if (r->is_https &&
 	    (rc = tls_context_new_public(&r->tls, o->ca_file, e)) != 0)
 		goto out;
-	if ((rc = route_resolve(r, e)) != 0)
+	if ((rc = route_resolve(r, o->deadline_ms, e)) != 0)
 		goto out;
 	*out = r;
 	r = NULL;

@@ -4,7 +4,8 @@
  *
  * Made once, shared by any number of exchange_clients of one loop, which it
  * must outlive.  It resolves the name of what is dialled (relay or proxy)
- * with getaddrinfo(3), which BLOCKS: make it before the loop runs.
+ * with getaddrinfo(3), which BLOCKS: make it before the loop runs, and give
+ * a deadline.
  *
  * The relay's URL is http:// or https://, a name (one label will do) or an
  * address, a port (80, 443) and a path, to which "/x1/..." is appended; no
@@ -41,10 +42,11 @@ struct exchange_route_opts {
 	bool		 has_no_proxy;	/* the environment is not looked at */
 	struct exchange_sight *sight;	/* outlives the route; NULL: nobody
 					 * wants to know */
+	uint64_t	 deadline_ms;	/* for the name: monotonic; 0: none */
 };
 
-/* ERR_FORMAT: a URL; ERR_NOENT: a name does not resolve; ERR_UNSUPPORTED:
- * a proxy that is not http. */
+/* ERR_FORMAT: a URL; ERR_NOENT: a name does not resolve; ERR_TIMEOUT: not by
+ * the deadline; ERR_UNSUPPORTED: a proxy that is not http. */
 int	exchange_route_new(struct exchange_route **out,
 	const struct exchange_route_opts *o, struct err *e);
 void	exchange_route_free(struct exchange_route **rp);
