@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -104,22 +105,78 @@ amberd_init_is_needed(const struct config *c)
 	    (errno == ENOENT || errno == ENOTDIR);
 }
 
+static int
+begin_log(const struct config *c, struct err *e)
+{
+	struct identity *id = NULL;
+	int r;
+
+	if ((r = make_archive_folder(c, e)) != 0 ||
+	    (r = identity_load(c->identity, &id, e)) != 0)
+		return r;
+	if ((r = amberd_places_begin(c, identity_vkey(id), e)) != 0)
+		config_ctx(c, "archive", e);
+	identity_free(&id);
+	return r;
+}
+
+/* Neither key has been seen by anybody. */
+static void
+unmake_identity(const struct config *c)
+{
+	char *vkey;
+
+	(void)unlink(c->identity);
+	if (asprintf(&vkey, "%s.vkey", c->identity) == -1)
+		return;
+	(void)unlink(vkey);
+	free(vkey);
+}
+
+/* A new identity cannot go on with a log. */
+static int
+check_no_log(const struct config *c, struct err *e)
+{
+	if (!amberd_places_has_archive(c))
+		return 0;
+	err_set(e, ERR_EXIST, "%s holds a log, but its identity is not in %s: "
+	    "restore that, or name another folder", c->archive, c->identity);
+	config_ctx(c, "archive", e);
+	return ERR_EXIST;
+}
+
+static int
+make_both(const struct config *c, struct err *e)
+{
+	int r;
+
+	if ((r = check_no_log(c, e)) != 0 ||
+	    (r = make_folder_of(c->identity, e)) != 0 ||
+	    (r = make_archive_folder(c, e)) != 0 ||
+	    (r = identity_create(c->identity, c->origin, e)) != 0)
+		return r;
+	if ((r = begin_log(c, e)) != 0 && !amberd_places_has_archive(c))
+		unmake_identity(c);
+	return r;
+}
+
 int
-amberd_init_make(const struct config *c, bool *made_identity, struct err *e)
+amberd_init_make(const struct config *c, bool new_log, bool *made_identity,
+    struct err *e)
 {
 	int r;
 
 	*made_identity = false;
-	if ((r = amberd_places_check(c, true, e)) != 0 ||
-	    (r = make_folder_of(c->identity, e)) != 0 ||
-	    (r = make_archive_folder(c, e)) != 0)
+	if ((r = amberd_places_check(c, true, e)) != 0)
 		return r;
-	if (!amberd_init_is_needed(c))
+	if (amberd_init_is_needed(c)) {
+		if ((r = make_both(c, e)) == 0)
+			*made_identity = true;
+		return r;
+	}
+	if (amberd_places_has_archive(c))
 		return 0;
-	if ((r = identity_create(c->identity, c->origin, e)) != 0)
-		return r;
-	*made_identity = true;
-	return 0;
+	return new_log ? begin_log(c, e) : amberd_places_no_archive(c, e);
 }
 
 /* ---- what must be there ---- */
@@ -180,12 +237,15 @@ check_identity(const struct config *c, struct err *e)
 int
 amberd_init_check(const struct config *c, struct err *e)
 {
+	const bool is_needed = amberd_init_is_needed(c);
 	int r;
 
 	if ((r = amberd_init_check_user(c, e)) != 0 ||
 	    (r = check_tokens(c, e)) != 0 || (r = check_roots(c, e)) != 0)
 		return r;
-	if (!amberd_init_is_needed(c) && (r = check_identity(c, e)) != 0)
+	if (!is_needed && (r = check_identity(c, e)) != 0)
 		return r;
-	return amberd_places_check(c, amberd_init_is_needed(c), e);
+	if ((r = amberd_places_check(c, is_needed, e)) != 0)
+		return r;
+	return is_needed ? check_no_log(c, e) : 0;
 }

@@ -1,6 +1,6 @@
 /*
  * amberd_init.h - what has to be there before amberd runs: the identity and
- * the folders.
+ * the archive.
  *
  * Nothing that exists is changed or overwritten.  Started as root with a
  * user configured, the archive's folder is given to that user when it is
@@ -14,9 +14,11 @@
 struct config;
 struct err;
 
-/* *made_identity: there was none. */
-int	amberd_init_make(const struct config *c, bool *made_identity,
-	struct err *e);
+/* Makes the identity and begins its log.  *made_identity: there was none.
+ * With an identity but no archive: begins a log if new_log, else it is an
+ * error, for that log may be elsewhere (amberd_places.h). */
+int	amberd_init_make(const struct config *c, bool new_log,
+	bool *made_identity, struct err *e);
 /* Is the identity's file missing? */
 bool	amberd_init_is_needed(const struct config *c);
 

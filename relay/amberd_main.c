@@ -93,12 +93,12 @@ init(const struct amberd_opts *o, const struct config *c)
 	struct err e = ERR_INIT;
 	bool made;
 
-	if (amberd_init_make(c, &made, &e) != 0)
+	if (amberd_init_make(c, o->has_new_log, &made, &e) != 0)
 		return fail(&e);
 	(void)printf("%s the identity of %s: %s\n",
 	    made ? "Made" : "There was already", c->origin, c->identity);
 	tell_vkey(c, stdout);
-	(void)printf("The archive will be in %s\n\nNext:\n"
+	(void)printf("The archive is %s\n\nNext:\n"
 	    "  - keep a copy of %s somewhere safe: nobody can make it anew,\n"
 	    "    and without it the log cannot go on\n"
 	    "  - publish the verifier key\n"
@@ -148,7 +148,7 @@ prepare(const struct config *c, struct err *e)
 	if (config_is_production(c))
 		return err_set(e, ERR_NOENT, "there is no identity in %s: "
 		    "amberd --init makes one", c->identity);
-	if ((r = amberd_init_make(c, &made, e)) == 0 && made) {
+	if ((r = amberd_init_make(c, false, &made, e)) == 0 && made) {
 		(void)fprintf(stderr, "amberd: a demo: made the identity of "
 		    "%s in %s\n", c->origin, c->identity);
 		tell_vkey(c, stderr);

@@ -21,7 +21,7 @@ static const char help[] =
     "./amber-data on first start.\n"
     "\n"
     "Commands:\n"
-    "      --init             make the identity and the folders, and say\n"
+    "      --init             make the identity and begin its log, and say\n"
     "                         what comes next\n"
     "      --check            read the config and say whether it is sound\n"
     "      --print-config     print the config as it is understood\n"
@@ -36,6 +36,8 @@ static const char help[] =
     "  -a, --archive FOLDER   the archive\n"
     "  -l, --listen ADDRESS   address:port, instead of the file's; may be\n"
     "                         repeated\n"
+    "      --new-log          with --init: begin a log for an identity that\n"
+    "                         is there; never for one that has signed any\n"
     "      --sync-each        a sync for each record, not one for all that\n"
     "                         wait (sync_each = yes)\n"
     "  -v, --verbose          log_level = debug\n"
@@ -56,6 +58,7 @@ enum {
 	OPT_REFERENCE,
 	OPT_ROLE,
 	OPT_SYNC_EACH,
+	OPT_NEW_LOG,
 };
 
 static const struct option options[] = {
@@ -71,6 +74,7 @@ static const struct option options[] = {
 	{ "identity", required_argument, NULL, 'i' },
 	{ "archive", required_argument, NULL, 'a' },
 	{ "listen", required_argument, NULL, 'l' },
+	{ "new-log", no_argument, NULL, OPT_NEW_LOG },
 	{ "sync-each", no_argument, NULL, OPT_SYNC_EACH },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
@@ -167,6 +171,9 @@ take(struct amberd_opts *o, int c)
 		return add_listen(o, optarg);
 	case OPT_SYNC_EACH:
 		return add_set(o, "sync_each", "yes");
+	case OPT_NEW_LOG:
+		o->has_new_log = true;
+		return -1;
 	case 'v':
 		return add_set(o, "log_level", "debug");
 	}
@@ -187,6 +194,8 @@ amberd_opts_parse(struct amberd_opts *o, int argc, char **argv)
 		code = take(o, c);
 	if (code == -1 && optind != argc)
 		code = usage("arguments that belong to no option");
+	if (code == -1 && o->has_new_log && o->command != AMBERD_INIT)
+		code = usage("--new-log belongs to --init");
 	if (code != -1)
 		amberd_opts_free(o);
 	return code;

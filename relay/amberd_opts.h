@@ -29,6 +29,7 @@ struct amberd_opts {
 	char			*sets[AMBERD_OPTS_SETS];
 	size_t			 nsets;
 	bool			 has_listen;
+	bool			 has_new_log;	/* of AMBERD_INIT */
 };
 
 /* -1: o is filled; else the exit code, all said. */

@@ -7,10 +7,13 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "archive/disk.h"
+#include "archive/layout.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "relay/amberd_places.h"
@@ -18,17 +21,43 @@
 
 /* Becomes the user for good; the errno of what does not work. */
 static int
-try_as(const char *user, const char *path, int mode)
+become(const char *user)
 {
 	const struct passwd *pw = getpwnam(user);
 
 	if (pw == NULL)
 		return EINVAL;
 	if (initgroups(user, pw->pw_gid) == -1 || setgid(pw->pw_gid) == -1 ||
-	    setuid(pw->pw_uid) == -1 ||
-	    faccessat(AT_FDCWD, path, mode, AT_EACCESS) == -1)
+	    setuid(pw->pw_uid) == -1)
 		return errno;
 	return 0;
+}
+
+static int
+try_as(const char *user, const char *path, int mode)
+{
+	int r = become(user);
+
+	if (r == 0 && faccessat(AT_FDCWD, path, mode, AT_EACCESS) == -1)
+		r = errno;
+	return r;
+}
+
+/* The child's exit status; -1 with errno. */
+static int
+wait_for(pid_t pid)
+{
+	int status;
+
+	if (pid == -1)
+		return -1;
+	while (waitpid(pid, &status, 0) == -1)
+		if (errno != EINTR)
+			return -1;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	errno = EIO;
+	return -1;
 }
 
 /* errno tells why not. */
@@ -42,12 +71,9 @@ is_allowed(const char *user, const char *path, int mode)
 		return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
 	if ((pid = fork()) == 0)
 		_exit(try_as(user, path, mode));
-	if (pid == -1)
+	if ((status = wait_for(pid)) == -1)
 		return false;
-	while (waitpid(pid, &status, 0) == -1)
-		if (errno != EINTR)
-			return false;
-	errno = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+	errno = status;
 	return errno == 0;
 }
 
@@ -116,24 +142,82 @@ check_identity_folder(const char *path, struct err *e)
 	return r;
 }
 
+/* ---- the archive ---- */
+
+bool
+amberd_places_has_archive(const struct config *c)
+{
+	struct layout *l = NULL;
+	int r = layout_open(&l, c->archive, NULL);
+
+	/* What is wrong with one that is there is the relay's to say. */
+	layout_free(&l);
+	return r != ERR_NOENT;
+}
+
+int
+amberd_places_no_archive(const struct config *c, struct err *e)
+{
+	err_set(e, ERR_NOENT, "there is no archive in %s, but an identity, "
+	    "whose log may have begun: mount or restore it; an identity that "
+	    "never signed one gets one by amberd --init --new-log",
+	    c->archive);
+	config_ctx(c, "archive", e);
+	return ERR_NOENT;
+}
+
+/* In the child, whose error the parent reads. */
+static void
+begin_as(const struct config *c, const struct vkey *v, struct err *e)
+{
+	if ((errno = become(c->user)) != 0)
+		err_sys(e, "become user %s", c->user);
+	else
+		(void)layout_create(c->archive, v, disk_system(), e);
+}
+
+int
+amberd_places_begin(const struct config *c, const struct vkey *v,
+    struct err *e)
+{
+	struct err *told, none = ERR_INIT;
+	pid_t pid;
+
+	if (geteuid() != 0 || c->user[0] == '\0')
+		return layout_create(c->archive, v, disk_system(), e);
+	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (told == MAP_FAILED)
+		return err_sys(e, "memory for a process");
+	*told = none;
+	if ((pid = fork()) == 0) {
+		begin_as(c, v, told);
+		_exit(0);
+	}
+	if (wait_for(pid) != 0)
+		err_sys(told, "process of user %s", c->user);
+	none = *told;
+	(void)munmap(told, sizeof(*told));
+	if (e != NULL)
+		*e = none;
+	return none.code;
+}
+
 int
 amberd_places_check(const struct config *c, bool will_make, struct err *e)
 {
-	struct stat st;
 	int r;
 
 	if (will_make && (r = check_identity_folder(c->identity, e)) != 0) {
 		config_ctx(c, "identity", e);
 		return r;
 	}
-	if (!will_make && stat(c->archive, &st) == -1 && errno == ENOENT)
-		r = err_set(e, ERR_NOENT, "there is no %s: amberd --init "
-		    "makes an empty one; if there was one, mount or restore "
-		    "it instead", c->archive);
-	else
-		r = check_folder(c->archive,
-		    geteuid() == 0 ? c->user : "", e);
-	if (r != 0)
+	if ((r = check_folder(c->archive, geteuid() == 0 ? c->user : "",
+	    e)) != 0) {
 		config_ctx(c, "archive", e);
-	return r;
+		return r;
+	}
+	if (!will_make && !amberd_places_has_archive(c))
+		return amberd_places_no_archive(c, e);
+	return 0;
 }

@@ -76,8 +76,7 @@ open_archive(struct relay_life *life, struct err *e)
 	struct archive_opts o = { .path = life->config->archive,
 		.vkey = &life->vkey,
 		.base = life->s.base,
-		.sync_each = life->config->sync_each,
-		.may_create = true };
+		.sync_each = life->config->sync_each };
 	struct recovery rec;
 	int r;
 
