@@ -103,9 +103,7 @@ life_manifest(struct life *f, struct sample_epoch *ep)
 	struct commit_entry en;
 	struct err e = ERR_INIT;
 
-	assert_int_equal(commit_entry_manifest(&en, ep->cose.p, ep->cose.len,
-			     NULL),
-	    0);
+	sample_entry_manifest(&en, ep);
 	if (commit_manifest(f->c, &ep->epoch, &en, &e) != 0)
 		fail_msg("%s", e.msg);
 	commit_entry_free(&en);

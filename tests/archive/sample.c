@@ -7,9 +7,13 @@
 
 #include "base/identity.h"
 #include "base/kdf.h"
+#include "base/log.h"
+#include "base/secret.h"
 #include "tests/archive/sample.h"
 #include "tests/test_util.h"
 #include "timelock/manifest.h"
+
+struct sample sample;
 
 void
 sample_capture_small(struct capture *c)
@@ -111,6 +115,35 @@ sample_epoch_free(struct sample_epoch *s)
 	bytes_free(&s->cose);
 }
 
+int
+sample_setup(void **state)
+{
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	if (secret_init(NULL) != 0 ||
+	    identity_new(&sample.id, "log.example/test", NULL) != 0 ||
+	    identity_new(&sample.other, "log.example/test", NULL) != 0)
+		return -1;
+	sample_epoch_make(&sample.ep, sample.id, 1);
+	sample_epoch_make(&sample.ep2, sample.id, 2);
+	sample_epoch_make(&sample.ep3, sample.id, 3);
+	sample_epoch_make(&sample.alien, sample.other, 1);
+	return 0;
+}
+
+int
+sample_teardown(void **state)
+{
+	(void)state;
+	sample_epoch_free(&sample.ep);
+	sample_epoch_free(&sample.ep2);
+	sample_epoch_free(&sample.ep3);
+	sample_epoch_free(&sample.alien);
+	identity_free(&sample.id);
+	identity_free(&sample.other);
+	return 0;
+}
+
 void
 sample_entry(struct commit_entry *en, const struct sample_epoch *s,
     const char *origin, uint64_t i, size_t body)
@@ -128,4 +161,12 @@ sample_entry(struct commit_entry *en, const struct sample_epoch *s,
 	sample_capture_body(&c, i, p, body, url);
 	assert_int_equal(commit_entry_record(en, &c, &o, rs, NULL), 0);
 	free(p);
+}
+
+void
+sample_entry_manifest(struct commit_entry *en, const struct sample_epoch *s)
+{
+	assert_int_equal(commit_entry_manifest(en, s->cose.p, s->cose.len,
+			     NULL),
+	    0);
 }

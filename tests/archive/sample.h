@@ -30,8 +30,23 @@ void	sample_epoch_make(struct sample_epoch *s, const struct identity *id,
 	uint64_t number);
 void	sample_epoch_free(struct sample_epoch *s);
 
+/* What a group of tests writes with: a log, another of the same name, and
+ * their epochs. */
+struct sample {
+	struct identity		*id, *other;
+	struct sample_epoch	 ep, ep2, ep3;	/* id's 1, 2 and 3 */
+	struct sample_epoch	 alien;		/* other's 1 */
+};
+extern struct sample sample;
+/* For cmocka's groups; only errors are logged. */
+int	sample_setup(void **state);
+int	sample_teardown(void **state);
+
 /* A sealed record's entry, its salt derived from i. */
 void	sample_entry(struct commit_entry *en, const struct sample_epoch *s,
 	const char *origin, uint64_t i, size_t body);
+/* Its manifest's entry. */
+void	sample_entry_manifest(struct commit_entry *en,
+	const struct sample_epoch *s);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,14 +18,10 @@
 #include "archive/signer.h"
 #include "base/identity.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "tests/archive/check.h"
 #include "tests/archive/life.h"
 #include "tests/archive/sample.h"
 #include "tests/test_util.h"
-
-static struct identity *id, *other;
-static struct sample_epoch ep, ep2;
 
 /* A disk that fails one kind of operation, or writes in small bites. */
 enum failing {
@@ -181,11 +178,11 @@ setup(void **state)
 	w->folder = test_folder_make();
 	w->path = test_path(w->folder, "a");
 	bad_init();
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	w->f.o.recovery.disk = &bad.ops;
 	life_begin(&w->f, w->path);
-	life_manifest(&w->f, &ep);
-	life_records(&w->f, &ep, 3, 100);
+	life_manifest(&w->f, &sample.ep);
+	life_records(&w->f, &sample.ep, 3, 100);
 	*state = w;
 	return 0;
 }
@@ -208,10 +205,10 @@ teardown(void **state)
 static void
 check(struct world *w, uint64_t size)
 {
-	const struct sample_epoch both[] = { ep, ep2 };
+	const struct sample_epoch both[] = { sample.ep, sample.ep2 };
 	struct check c;
 
-	check_archive(&c, w->path, identity_vkey(id), both, 2);
+	check_archive(&c, w->path, identity_vkey(sample.id), both, 2);
 	assert_int_equal(c.tree.size, size);
 	check_free(&c);
 }
@@ -232,13 +229,14 @@ test_soft(void **state)
 
 		bad_begin(rows[i].fails, rows[i].error);
 		bad.interrupts_cut = i == 2;
-		assert_int_equal(life_batch(&w->f, &ep, 2, 300, &e), ERR_SYS);
+		assert_int_equal(life_batch(&w->f, &sample.ep, 2, 300, &e),
+		    ERR_SYS);
 		assert_int_equal(e.sys, rows[i].error);
 		assert_int_equal(w->f.fatals, 0);
 		assert_true(commit_has_pending(w->f.c));
 		check(w, 4 + i);
 		bad_begin(FAIL_NOTHING, 0);
-		life_records(&w->f, &ep, 1, 100);
+		life_records(&w->f, &sample.ep, 1, 100);
 		check(w, 5 + i);
 	}
 	life_end(&w->f, true);
@@ -256,36 +254,35 @@ test_soft_rotation(void **state)
 	bad_begin(FAIL_WRITE, ENOSPC);
 	assert_int_equal(commit_idle(w->f.c, &e), ERR_SYS);
 	assert_true(commit_has_pending(w->f.c));
-	assert_int_equal(commit_entry_manifest(&en, ep2.cose.p, ep2.cose.len,
-			     NULL),
-	    0);
+	sample_entry_manifest(&en, &sample.ep2);
 	/* The trailer cannot be written. */
 	bad_begin(FAIL_WRITE, ENOSPC);
-	assert_int_equal(commit_manifest(w->f.c, &ep2.epoch, &en, &e),
+	assert_int_equal(commit_manifest(w->f.c, &sample.ep2.epoch, &en, &e),
 	    ERR_SYS);
 	check(w, 4);
 	/* The new segment cannot be made, or not be named. */
 	bad_begin(FAIL_OPEN, ENOSPC);
-	assert_int_equal(commit_manifest(w->f.c, &ep2.epoch, &en, &e),
+	assert_int_equal(commit_manifest(w->f.c, &sample.ep2.epoch, &en, &e),
 	    ERR_SYS);
 	check(w, 4);
 	bad_begin(FAIL_RENAME, EIO);
-	assert_int_equal(commit_manifest(w->f.c, &ep2.epoch, &en, &e),
+	assert_int_equal(commit_manifest(w->f.c, &sample.ep2.epoch, &en, &e),
 	    ERR_SYS);
 	check(w, 4);
 	/* All but the manifest itself (the closing is written by now). */
 	bad_begin(FAIL_WRITE, ENOSPC);
 	bad.spared = 1;
-	assert_int_equal(commit_manifest(w->f.c, &ep2.epoch, &en, &e),
+	assert_int_equal(commit_manifest(w->f.c, &sample.ep2.epoch, &en, &e),
 	    ERR_SYS);
 	assert_int_equal(bad.spared, 0);
 	check(w, 4);
 	/* The old epoch goes on, in a segment of its own. */
 	bad_begin(FAIL_NOTHING, 0);
-	life_records(&w->f, &ep, 1, 100);
+	life_records(&w->f, &sample.ep, 1, 100);
 	check(w, 5);
-	assert_int_equal(commit_manifest(w->f.c, &ep2.epoch, &en, NULL), 0);
-	life_records(&w->f, &ep2, 1, 100);
+	assert_int_equal(commit_manifest(w->f.c, &sample.ep2.epoch, &en, NULL),
+	    0);
+	life_records(&w->f, &sample.ep2, 1, 100);
 	check(w, 7);
 	assert_int_equal(w->f.fatals, 0);
 	life_end(&w->f, true);
@@ -302,20 +299,18 @@ fatal(struct world *w, enum failing fails, int batch, const char *message)
 	size_t changes;
 	int r;
 
-	assert_int_equal(commit_entry_manifest(&en, ep2.cose.p, ep2.cose.len,
-			     NULL),
-	    0);
+	sample_entry_manifest(&en, &sample.ep2);
 	bad_begin(fails, EIO);
-	r = batch ? life_batch(&w->f, &ep, 2, 100, &e) :
-		    commit_manifest(w->f.c, &ep2.epoch, &en, &e);
+	r = batch ? life_batch(&w->f, &sample.ep, 2, 100, &e) :
+		    commit_manifest(w->f.c, &sample.ep2.epoch, &en, &e);
 	assert_int_equal(r, ERR_PHASE);
 	assert_int_equal(w->f.fatals, 1);
 	test_err_is(&w->f.fatal, ERR_SYS, message);
 	changes = bad.changes;
 	bad_begin(FAIL_NOTHING, 0);
 	bad.changes = changes;
-	assert_int_equal(life_batch(&w->f, &ep, 1, 100, &e), ERR_PHASE);
-	assert_int_equal(commit_manifest(w->f.c, &ep2.epoch, &en, &e),
+	assert_int_equal(life_batch(&w->f, &sample.ep, 1, 100, &e), ERR_PHASE);
+	assert_int_equal(commit_manifest(w->f.c, &sample.ep2.epoch, &en, &e),
 	    ERR_PHASE);
 	assert_int_equal(commit_idle(w->f.c, &e), ERR_PHASE);
 	life_end(&w->f, true);
@@ -324,7 +319,7 @@ fatal(struct world *w, enum failing fails, int batch, const char *message)
 	commit_entry_free(&en);
 	life_begin(&w->f, w->path);
 	assert_in_range(commit_size(w->f.c), 4, 6);
-	life_records(&w->f, &ep, 1, 10);
+	life_records(&w->f, &sample.ep, 1, 10);
 	life_end(&w->f, true);
 }
 
@@ -362,9 +357,9 @@ test_epoch_copy(void **state)
 	free(p);
 	p = test_path(w->path, "epoch/2.cose");
 	bad.folder = st.st_ino;
-	life_manifest(&w->f, &ep2);
+	life_manifest(&w->f, &sample.ep2);
 	assert_int_equal(bad.folder_syncs, 1);
-	test_file_is(p, ep2.cose.p, ep2.cose.len);
+	test_file_is(p, sample.ep2.cose.p, sample.ep2.cose.len);
 	for (size_t i = 0; i < TEST_COUNT(errors); i++) {
 		teardown(state);
 		setup(state);
@@ -372,14 +367,14 @@ test_epoch_copy(void **state)
 		free(p);
 		p = test_path(w->path, "epoch/2.cose");
 		bad_begin(FAIL_COPY, errors[i]);
-		life_manifest(&w->f, &ep2);
+		life_manifest(&w->f, &sample.ep2);
 		assert_int_equal(w->f.fatals, 0);
 		assert_int_equal(access(p, F_OK), -1);
 		bad_begin(FAIL_NOTHING, 0);
-		life_records(&w->f, &ep2, 1, 10);
+		life_records(&w->f, &sample.ep2, 1, 10);
 		life_end(&w->f, true);
 		life_begin(&w->f, w->path);
-		test_file_is(p, ep2.cose.p, ep2.cose.len);
+		test_file_is(p, sample.ep2.cose.p, sample.ep2.cose.len);
 	}
 	free(p);
 }
@@ -396,16 +391,16 @@ test_checkpoint_copy(void **state)
 	life_end(&w->f, true);
 	w->f.o.checkpoint_ms = 3600 * 1000;
 	life_begin(&w->f, w->path);
-	life_records(&w->f, &ep, 1, 10);	/* the first sets the time */
+	life_records(&w->f, &sample.ep, 1, 10);	/* the first sets the time */
 	before = test_file_read(p, &n);
-	life_records(&w->f, &ep, 1, 10);
+	life_records(&w->f, &sample.ep, 1, 10);
 	test_file_is(p, before, n);
 	assert_true(commit_has_pending(w->f.c));
 	assert_int_equal(commit_idle(w->f.c, NULL), 0);
 	assert_false(commit_has_pending(w->f.c));
 	test_file_is(p, commit_note(w->f.c)->p, commit_note(w->f.c)->len);
 	free(before);
-	life_records(&w->f, &ep, 1, 10);
+	life_records(&w->f, &sample.ep, 1, 10);
 	life_end(&w->f, true);
 	before = test_file_read(p, &n);
 	assert_non_null(memmem(before, n, "\n7\n", 3));
@@ -439,14 +434,14 @@ die(void *arg)
 	struct world *w = arg;
 	struct life f;
 
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.recovery.disk = &bad.ops;
 	f.o.on_fatal = NULL;
 	log_set_fd(open("/dev/null", O_WRONLY));
 	if (life_open(&f, w->path, NULL) != 0)
 		return 1;
 	bad_begin(FAIL_DATASYNC, EIO);
-	(void)life_batch(&f, &ep, 1, 10, NULL);
+	(void)life_batch(&f, &sample.ep, 1, 10, NULL);
 	return 2;
 }
 
@@ -466,7 +461,7 @@ test_short_writes(void **state)
 	struct world *w = *state;
 
 	bad_begin(BITE, 0);
-	life_records(&w->f, &ep, 5, 3000);
+	life_records(&w->f, &sample.ep, 5, 3000);
 	assert_true(bad.calls > 2 * 5 * 3000 / 7);
 	bad_begin(FAIL_NOTHING, 0);
 	check(w, 9);
@@ -490,9 +485,9 @@ bad_extend(struct signer *s, const struct merkle_hash *leaves, size_t n,
 	case 0:
 		return err_set(e, ERR_TIMEOUT, "no answer in 10 s");
 	case 1:		/* another key */
-		return checkpoint_sign(note, other, 4 + n, &root, e);
+		return checkpoint_sign(note, sample.other, 4 + n, &root, e);
 	case 2:		/* another tree */
-		return checkpoint_sign(note, id, 4 + n, &root, e);
+		return checkpoint_sign(note, sample.id, 4 + n, &root, e);
 	default:
 		return bytes_append_str(note, "nonsense", e);
 	}
@@ -512,7 +507,8 @@ test_bad_signers(void **state)
 		setup(state);
 		w = *state;
 		w->f.signer->extend = bad_extend;
-		assert_int_equal(life_batch(&w->f, &ep, 2, 10, &e), ERR_PHASE);
+		assert_int_equal(life_batch(&w->f, &sample.ep, 2, 10, &e),
+		    ERR_PHASE);
 		assert_int_equal(w->f.fatals, 1);
 		test_err_is(&w->f.fatal, codes[signer_answer],
 		    "the log's signer");
@@ -539,17 +535,17 @@ test_entries_limit(void **state)
 	test_folder_remove(w->path);
 	w->f.o.segment_entries = 10;
 	life_begin(&w->f, w->path);
-	life_manifest(&w->f, &ep);
-	life_records(&w->f, &ep, 9, 10);
+	life_manifest(&w->f, &sample.ep);
+	life_records(&w->f, &sample.ep, 9, 10);
 	assert_int_equal(test_folder_count(seg), 1);
-	life_records(&w->f, &ep, 1, 10);
+	life_records(&w->f, &sample.ep, 1, 10);
 	assert_int_equal(test_folder_count(seg), 2);
 	/* A batch that would take it past begins the next. */
-	life_records(&w->f, &ep, 8, 10);
+	life_records(&w->f, &sample.ep, 8, 10);
 	assert_int_equal(test_folder_count(seg), 2);
-	life_records(&w->f, &ep, 2, 10);
+	life_records(&w->f, &sample.ep, 2, 10);
 	assert_int_equal(test_folder_count(seg), 3);
-	life_records(&w->f, &ep, 8, 10);
+	life_records(&w->f, &sample.ep, 8, 10);
 	assert_int_equal(test_folder_count(seg), 3);
 	life_end(&w->f, true);
 	check(w, 29);
@@ -567,9 +563,9 @@ test_bytes_limit(void **state)
 	test_folder_remove(w->path);
 	w->f.o.segment_bytes = 100000;
 	life_begin(&w->f, w->path);
-	life_manifest(&w->f, &ep);
+	life_manifest(&w->f, &sample.ep);
 	for (int i = 0; i < 60; i++)
-		life_records(&w->f, &ep, 1, 3000);
+		life_records(&w->f, &sample.ep, 1, 3000);
 	life_end(&w->f, true);
 	assert_in_range(test_folder_count(seg), 3, 4);
 	last = test_path(w->path, "seg/%020d.amb", 0);
@@ -581,9 +577,9 @@ test_bytes_limit(void **state)
 		test_folder_remove(w->path);
 		w->f.o.segment_bytes = limit;
 		life_begin(&w->f, w->path);
-		life_manifest(&w->f, &ep);
+		life_manifest(&w->f, &sample.ep);
 		for (int i = 0; i < 14; i++)
-			life_records(&w->f, &ep, 1, 3000);
+			life_records(&w->f, &sample.ep, 1, 3000);
 		life_end(&w->f, true);
 		assert_int_equal(stat(last, &st), 0);
 		assert_in_range(st.st_size, 25000, limit);
@@ -594,9 +590,9 @@ test_bytes_limit(void **state)
 		test_folder_remove(w->path);
 		w->f.o.segment_bytes = limit;
 		life_begin(&w->f, w->path);
-		life_manifest(&w->f, &ep);
+		life_manifest(&w->f, &sample.ep);
 		for (int i = 0; i < 8; i++)
-			life_records(&w->f, &ep, 1, 20000);
+			life_records(&w->f, &sample.ep, 1, 20000);
 		life_end(&w->f, true);
 		assert_int_equal(stat(last, &st), 0);
 		assert_in_range(st.st_size, 60000, limit);
@@ -615,57 +611,28 @@ test_epoch_order(void **state)
 	struct err e = ERR_INIT;
 
 	/* The very manifest that is there; another of the same number. */
-	assert_int_equal(commit_entry_manifest(&en, ep.cose.p, ep.cose.len,
-			     NULL),
-	    0);
-	assert_int_equal(commit_manifest(w->f.c, &ep.epoch, &en, &e),
+	sample_entry_manifest(&en, &sample.ep);
+	assert_int_equal(commit_manifest(w->f.c, &sample.ep.epoch, &en, &e),
 	    ERR_EXIST);
 	assert_int_equal(en.index, 0);
-	odd = ep;
+	odd = sample.ep;
 	odd.epoch.puzzle[0] ^= 1;
 	assert_int_equal(commit_manifest(w->f.c, &odd.epoch, &en, &e),
 	    ERR_ARG);
 	test_err_is(&e, ERR_ARG, "cannot follow");
 	commit_entry_free(&en);
-	life_manifest(&w->f, &ep2);
-	assert_int_equal(commit_entry_manifest(&old, ep.cose.p, ep.cose.len,
-			     NULL),
-	    0);
-	assert_int_equal(commit_manifest(w->f.c, &ep.epoch, &old, &e),
+	life_manifest(&w->f, &sample.ep2);
+	sample_entry_manifest(&old, &sample.ep);
+	assert_int_equal(commit_manifest(w->f.c, &sample.ep.epoch, &old, &e),
 	    ERR_EXIST);
 	commit_entry_free(&old);
 	/* The epoch before still commits; an unknown one never. */
-	life_records(&w->f, &ep, 1, 10);
-	sample_entry(&en, &odd, identity_vkey(id)->name, 1, 10);
+	life_records(&w->f, &sample.ep, 1, 10);
+	sample_entry(&en, &odd, identity_vkey(sample.id)->name, 1, 10);
 	assert_int_equal(commit_batch(w->f.c, &v, 1, &e), ERR_ARG);
 	commit_entry_free(&en);
 	life_end(&w->f, true);
 	check(w, 6);
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	log_set_level(LOG_LEVEL_ERROR);
-	if (secret_init(NULL) != 0 ||
-	    identity_new(&id, "log.example/commit", NULL) != 0 ||
-	    identity_new(&other, "log.example/commit", NULL) != 0)
-		return -1;
-	sample_epoch_make(&ep, id, 1);
-	sample_epoch_make(&ep2, id, 2);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	sample_epoch_free(&ep);
-	sample_epoch_free(&ep2);
-	identity_free(&id);
-	identity_free(&other);
-	return 0;
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -692,5 +659,5 @@ main(void)
 		TEST(test_epoch_order),
 	};
 
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, sample_setup, sample_teardown);
 }

@@ -125,9 +125,7 @@ run_manifest(struct commit *c, int k)
 	struct commit_entry en;
 	struct err e = ERR_INIT;
 
-	assert_int_equal(commit_entry_manifest(&en, epochs[k].cose.p,
-			     epochs[k].cose.len, NULL),
-	    0);
+	sample_entry_manifest(&en, &epochs[k]);
 	if (commit_manifest(c, &epochs[k].epoch, &en, &e) != 0)
 		fail_msg("%s", e.msg);
 	acknowledge(c, &en, 1);

@@ -18,17 +18,12 @@
 #include "archive/segment_write.h"
 #include "archive/signer.h"
 #include "base/identity.h"
-#include "base/log.h"
-#include "base/secret.h"
 #include "tests/archive/check.h"
 #include "tests/archive/one_archive.h"
 #include "tests/archive/sample.h"
 #include "tests/test_util.h"
 
 enum { FRAMES = 16, DIRTY_MAX = 64 };
-
-static struct identity *id, *other;
-static struct sample_epoch ep, alien;
 
 /* ---- a disk that remembers what is not durable ---- */
 
@@ -146,11 +141,11 @@ watch_disk(void)
 static struct kept
 make(struct one_archive *w, bool is_clean)
 {
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	life_begin(&w->f, w->path);
-	life_manifest(&w->f, &ep);
-	life_records(&w->f, &ep, 1, 20);
-	life_records(&w->f, &ep, 1, 20);
+	life_manifest(&w->f, &sample.ep);
+	life_records(&w->f, &sample.ep, 1, 20);
+	life_records(&w->f, &sample.ep, 1, 20);
 	life_end(&w->f, is_clean);
 	assert_int_equal(unlink(w->checkpoint), 0);
 	return keep(w->seg);
@@ -190,7 +185,7 @@ open_watched(struct one_archive *w, uint64_t size, uint64_t quarantined)
 {
 	struct check c;
 
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	w->f.o.recovery.disk = watch_disk();
 	life_begin(&w->f, w->path);
 	if (watch.n != 0)
@@ -199,7 +194,7 @@ open_watched(struct one_archive *w, uint64_t size, uint64_t quarantined)
 	assert_int_equal(commit_size(w->f.c), size);
 	assert_int_equal(w->f.report.quarantined, quarantined);
 	life_end(&w->f, true);
-	check_archive(&c, w->path, identity_vkey(id), &ep, 1);
+	check_archive(&c, w->path, identity_vkey(sample.id), &sample.ep, 1);
 	assert_int_equal(c.tree.size, size);
 	assert_int_equal(c.unsigned_bytes, 0);
 	check_free(&c);
@@ -221,7 +216,7 @@ test_copied(void **state)
 	write_torn(w->seg, &seg, seg.n, 100);
 	assert_int_equal(unlink(manifest), 0);	/* it comes back */
 	open_watched(w, 3, 100);
-	test_file_is(manifest, ep.cose.p, ep.cose.len);
+	test_file_is(manifest, sample.ep.cose.p, sample.ep.cose.len);
 	assert_true(frames(copy, fr) >= 2);
 	assert_int_equal(fr[0].type, SEGMENT_CHECKPOINT);
 	assert_int_equal(fr[0].index, 2);
@@ -242,7 +237,7 @@ test_overlap(void **state)
 	struct kept seg = make(w, false);
 	char *q = test_path(w->path, "quarantine");
 
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	life_begin(&w->f, w->path);
 	life_end(&w->f, false);
 	write_torn(w->seg, &seg, seg.n, 77);
@@ -265,16 +260,16 @@ test_overlap_differs(void **state)
 	struct err e = ERR_INIT;
 
 	assert_int_equal(frames(w->seg, fr), 5);
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	life_begin(&w->f, w->path);
 	life_end(&w->f, false);
-	sample_entry(&en, &ep, identity_vkey(id)->name, 9, 20);
+	sample_entry(&en, &sample.ep, identity_vkey(sample.id)->name, 9, 20);
 	head.len = en.frame.len - SEGMENT_HEAD_LEN;
 	segment_put_head(en.frame.p, &head, 0, en.leaf.b);
 	assert_int_equal(bytes_append(&b, seg.p, fr[4].offset, NULL), 0);
 	assert_int_equal(bytes_append(&b, en.frame.p, en.frame.len, NULL), 0);
 	test_file_write(w->seg, b.p, b.len);
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	assert_int_equal(life_open(&w->f, w->path, &e), ERR_CORRUPT);
 	test_err_is(&e, ERR_CORRUPT, "different entries of the same index");
 	test_file_is(w->seg, b.p, b.len);
@@ -288,18 +283,18 @@ static void
 test_signed_stays(void **state)
 {
 	struct one_archive *w = *state;
-	struct recovery_key key = { .key = ep.key };
-	struct sample_epoch cheat = ep;
+	struct recovery_key key = { .key = sample.ep.key };
+	struct sample_epoch cheat = sample.ep;
 
 	memset(cheat.key, 7, sizeof(cheat.key));
-	memcpy(key.puzzle, ep.epoch.puzzle, sizeof(key.puzzle));
-	life_init(&w->f, id);
+	memcpy(key.puzzle, sample.ep.epoch.puzzle, sizeof(key.puzzle));
+	life_init(&w->f, sample.id);
 	life_begin(&w->f, w->path);
-	life_manifest(&w->f, &ep);
-	life_records(&w->f, &ep, 1, 20);
+	life_manifest(&w->f, &sample.ep);
+	life_records(&w->f, &sample.ep, 1, 20);
 	life_records(&w->f, &cheat, 1, 20);
 	life_end(&w->f, false);
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	w->f.o.recovery.keys = &key;
 	w->f.o.recovery.nkeys = 1;
 	life_begin(&w->f, w->path);
@@ -319,7 +314,7 @@ test_empty_last(void **state)
 	char *last = test_path(w->path, "seg/%020d.amb", 3);
 	struct kept head = { raw, sizeof(raw) };
 
-	segment_origin(h.origin, identity_vkey(id)->name);
+	segment_origin(h.origin, identity_vkey(sample.id)->name);
 	segment_put_header(raw, &h);
 	write_torn(last, &head, head.n, 30);
 	open_watched(w, 3, 30);
@@ -367,25 +362,26 @@ forge(struct one_archive *w, const struct kept *seg, enum forgery how)
 	assert_int_equal(bytes_append(&b, seg->p, fr[n - 2].offset, NULL), 0);
 	if (how == ALIEN) {	/* a manifest that we did not sign */
 		struct segment_head head = { SEGMENT_MANIFEST, 0,
-			alien.cose.len };
+			sample.alien.cose.len };
 		uint8_t leaf[SEGMENT_MANIFEST_LEAF_LEN], sum[32];
 		struct merkle_hash d;
 
-		assert_int_equal(alien.cose.len, fr[0].payload_len);
-		crypto_hash_sha256(sum, alien.cose.p, alien.cose.len);
+		assert_int_equal(sample.alien.cose.len, fr[0].payload_len);
+		crypto_hash_sha256(sum, sample.alien.cose.p,
+		    sample.alien.cose.len);
 		segment_manifest_leaf(leaf, sum);
 		merkle_leaf(&d, leaf, sizeof(leaf));
 		segment_put_head(b.p + fr[0].offset, &head, 0, d.b);
-		memcpy(b.p + fr[0].payload_off, alien.cose.p, alien.cose.len);
+		memcpy(b.p + fr[0].payload_off, sample.alien.cose.p,
+		    sample.alien.cose.len);
 	}
 	if (how == OTHER_ORIGIN) {
 		assert_int_equal(segment_get_header(&h, b.p, NULL), 0);
 		segment_origin(h.origin, "log.example/other");
 		segment_put_header(b.p, &h);
 	}
-	assert_int_equal(checkpoint_sign(&note, how == FOREIGN ? other : id,
-			     tree.size, &root, NULL),
-	    0);
+	assert_int_equal(checkpoint_sign(&note, how == FOREIGN ? sample.other :
+	    sample.id, tree.size, &root, NULL), 0);
 	assert_int_equal(segment_write_note(&b, 0, tree.size, &note, NULL),
 	    0);
 	assert_int_equal(segment_write_trailer(&b, 0,
@@ -465,14 +461,14 @@ test_bad_signer(void **state)
 	const struct {
 		const struct identity	*by;
 		int			 want;
-	} rows[] = { { other, ERR_AUTH }, { id, ERR_CORRUPT } };
+	} rows[] = { { sample.other, ERR_AUTH }, { sample.id, ERR_CORRUPT } };
 
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		struct signer *s = NULL;
 		struct err e = ERR_INIT;
 
-		life_init(&w->f, id);
-		assert_int_equal(signer_local_new(&s, id, NULL), 0);
+		life_init(&w->f, sample.id);
+		assert_int_equal(signer_local_new(&s, sample.id, NULL), 0);
 		s->extend = bad_extend;
 		answers = rows[i].by;
 		w->f.o.recovery.signer = s;
@@ -482,31 +478,6 @@ test_bad_signer(void **state)
 		signer_free(&s);
 	}
 	free(seg.p);
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	log_set_level(LOG_LEVEL_ERROR);
-	if (secret_init(NULL) != 0 ||
-	    identity_new(&id, "log.example/mend", NULL) != 0 ||
-	    identity_new(&other, "log.example/mend", NULL) != 0)
-		return -1;
-	sample_epoch_make(&ep, id, 1);
-	sample_epoch_make(&alien, other, 1);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	sample_epoch_free(&ep);
-	sample_epoch_free(&alien);
-	identity_free(&id);
-	identity_free(&other);
-	return 0;
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, \
@@ -526,5 +497,5 @@ main(void)
 		TEST(test_bad_signer),
 	};
 
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, sample_setup, sample_teardown);
 }

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +24,11 @@
 #include "archive/signer.h"
 #include "archive/verify.h"
 #include "base/identity.h"
-#include "base/log.h"
-#include "base/secret.h"
 #include "tests/archive/check.h"
 #include "tests/archive/one_archive.h"
 #include "tests/archive/sample.h"
 #include "tests/test_util.h"
 
-static struct identity *id, *other;
-static struct sample_epoch ep, ep2;
 static size_t stride = 31;
 static bool is_long;
 
@@ -41,11 +38,11 @@ make(struct one_archive *w, size_t records, bool is_idle, bool is_clean)
 {
 	struct life f;
 
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	life_begin(&f, w->path);
-	life_manifest(&f, &ep);
+	life_manifest(&f, &sample.ep);
 	for (size_t i = 0; i < records; i++)
-		life_records(&f, &ep, 1, 20);
+		life_records(&f, &sample.ep, 1, 20);
 	if (is_idle)
 		assert_int_equal(commit_idle(f.c, NULL), 0);
 	life_end(&f, is_clean);
@@ -81,7 +78,7 @@ reopen_only(struct one_archive *w, uint64_t *size, struct err *e)
 	struct life f;
 	int r;
 
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	r = life_open(&f, w->path, e);
 	if (r == 0) {
 		*size = commit_size(f.c);
@@ -104,7 +101,7 @@ reopen(struct one_archive *w, uint64_t *size, struct err *e)
 
 	if (r != 0)
 		return r;
-	check_archive(&c, w->path, identity_vkey(id), &ep, 1);
+	check_archive(&c, w->path, identity_vkey(sample.id), &sample.ep, 1);
 	assert_int_equal(c.tree.size, *size);
 	assert_int_equal(c.unsigned_bytes, 0);
 	check_free(&c);
@@ -338,10 +335,10 @@ test_checkpoint_file(void **state)
 	cp = keep(w->checkpoint);
 	rows[0] = (struct kept){ (uint8_t *)strdup(""), 0 };
 	rows[1] = (struct kept){ calloc(1, 4096), 4096 };
-	rows[2] = sign_checkpoint(other, 9, 1);	/* another key's */
+	rows[2] = sign_checkpoint(sample.other, 9, 1);	/* another key's */
 	rows[3] = old;				/* older, and true */
-	rows[4] = sign_checkpoint(id, 9, 1);	/* newer */
-	rows[5] = sign_checkpoint(id, 4, 1);	/* another history */
+	rows[4] = sign_checkpoint(sample.id, 9, 1);	/* newer */
+	rows[5] = sign_checkpoint(sample.id, 4, 1);	/* another history */
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		struct err e = ERR_INIT;
 		uint64_t size = 0;
@@ -373,9 +370,9 @@ test_older_copy(void **state)
 	make(w, 2, true, false);
 	old_seg = keep(w->seg);
 	old_cp = keep(w->checkpoint);
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	life_begin(&f, w->path);
-	life_records(&f, &ep, 3, 20);
+	life_records(&f, &sample.ep, 3, 20);
 	assert_int_equal(bytes_append(&note, commit_note(f.c)->p,
 			     commit_note(f.c)->len, NULL),
 	    0);
@@ -390,18 +387,18 @@ test_older_copy(void **state)
 	assert_int_equal(reopen(w, &size, &e), ERR_CORRUPT);
 	/* The largest counts, whatever the others say. */
 	put_back(w, &old_seg, old_seg.n, &new_cp);
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.recovery.against = (char *)old_cp.p;
 	f.o.recovery.against_len = old_cp.n;
 	assert_int_equal(life_open(&f, w->path, &e), ERR_CORRUPT);
 	test_err_is(&e, ERR_CORRUPT, "3 good entries, but 6 were signed");
 	put_back(w, &old_seg, old_seg.n, &none);
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.recovery.against = (char *)note.p;
 	f.o.recovery.against_len = note.len;
 	assert_int_equal(life_open(&f, w->path, &e), ERR_CORRUPT);
 	/* An external checkpoint that is none is the caller's mistake. */
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.recovery.against = "x";
 	f.o.recovery.against_len = 1;
 	assert_int_equal(life_open(&f, w->path, &e), ERR_FORMAT);
@@ -426,16 +423,16 @@ test_missing_segment(void **state)
 	struct err e = ERR_INIT;
 	struct life f;
 
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.segment_entries = 5;
 	life_begin(&f, w->path);
-	life_manifest(&f, &ep);
+	life_manifest(&f, &sample.ep);
 	for (int i = 0; i < 11; i++)
-		life_records(&f, &ep, 1, 20);
+		life_records(&f, &sample.ep, 1, 20);
 	life_end(&f, false);
 	k = keep(mid);
 	assert_int_equal(unlink(mid), 0);
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	assert_int_equal(life_open(&f, w->path, &e), ERR_CORRUPT);
 	test_file_write(mid, k.p, k.n);
 	free(k.p);
@@ -443,13 +440,13 @@ test_missing_segment(void **state)
 	last = test_path(w->path, "seg/%020d.amb", 10);
 	k = keep(last);
 	assert_int_equal(unlink(last), 0);
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	assert_int_equal(life_open(&f, w->path, &e), ERR_CORRUPT);
 	/* Under another name. */
 	free(last);
 	last = test_path(w->path, "seg/%020d.amb", 11);
 	test_file_write(last, k.p, k.n);
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	assert_int_equal(life_open(&f, w->path, &e), ERR_CORRUPT);
 	test_err_is(&e, ERR_CORRUPT, "name");
 	free(k.p);
@@ -463,8 +460,8 @@ static void
 test_quarantine(void **state)
 {
 	struct one_archive *w = *state;
-	struct recovery_key key = { .key = ep.key };
-	struct sample_epoch cheat = ep;
+	struct recovery_key key = { .key = sample.ep.key };
+	struct sample_epoch cheat = sample.ep;
 	struct segment_frame fr[16];
 	struct kept seg, old_cp, torn;
 	struct life f;
@@ -473,9 +470,9 @@ test_quarantine(void **state)
 
 	make(w, 2, true, false);
 	old_cp = keep(w->checkpoint);
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	life_begin(&f, w->path);
-	life_records(&f, &ep, 1, 20);		/* opens */
+	life_records(&f, &sample.ep, 1, 20);		/* opens */
 	memset(cheat.key, 7, sizeof(cheat.key));
 	life_records(&f, &cheat, 1, 20);	/* does not */
 	life_end(&f, false);
@@ -491,15 +488,15 @@ test_quarantine(void **state)
 	test_file_write(w->seg, seg.p, seg.n);
 	test_file_write(w->checkpoint, old_cp.p, old_cp.n);
 	/* Without the key it is kept: it may be good. */
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	life_begin(&f, w->path);
 	assert_int_equal(commit_size(f.c), 5);
 	assert_int_equal(f.report.quarantined, 0);
 	life_end(&f, false);
 	test_file_write(w->seg, seg.p, seg.n);
 	test_file_write(w->checkpoint, old_cp.p, old_cp.n);
-	memcpy(key.puzzle, ep.epoch.puzzle, sizeof(key.puzzle));
-	life_init(&f, id);
+	memcpy(key.puzzle, sample.ep.epoch.puzzle, sizeof(key.puzzle));
+	life_init(&f, sample.id);
 	f.o.recovery.keys = &key;
 	f.o.recovery.nkeys = 1;
 	life_begin(&f, w->path);
@@ -536,7 +533,7 @@ test_pruned_tail(void **state)
 {
 	struct bytes b = BYTES_INIT(SEGMENT_PRUNED_MAX);
 	struct one_archive *w = *state;
-	struct recovery_key key = { .key = ep.key };
+	struct recovery_key key = { .key = sample.ep.key };
 	uint8_t raw[SEGMENT_HEAD_LEN];
 	struct segment_head head = { SEGMENT_PRUNED, 3, 0 };
 	struct segment_frame fr[16];
@@ -545,9 +542,9 @@ test_pruned_tail(void **state)
 
 	make(w, 2, true, false);
 	old_cp = keep(w->checkpoint);
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	life_begin(&f, w->path);
-	life_records(&f, &ep, 1, 20);
+	life_records(&f, &sample.ep, 1, 20);
 	life_end(&f, false);
 	free(w->seg);
 	w->seg = test_path(w->path, "seg/%020d.amb", 3);
@@ -562,8 +559,8 @@ test_pruned_tail(void **state)
 	memcpy(seg.p + fr[0].payload_off, b.p, b.len);
 	test_file_write(w->seg, seg.p, fr[0].payload_off + b.len);
 	test_file_write(w->checkpoint, old_cp.p, old_cp.n);
-	memcpy(key.puzzle, ep.epoch.puzzle, sizeof(key.puzzle));
-	life_init(&f, id);
+	memcpy(key.puzzle, sample.ep.epoch.puzzle, sizeof(key.puzzle));
+	life_init(&f, sample.id);
 	f.o.recovery.keys = &key;
 	f.o.recovery.nkeys = 1;
 	life_begin(&f, w->path);
@@ -588,16 +585,16 @@ test_later(void **state)
 		uint8_t			 spoil;
 		int			 want;
 	} rows[] = {
-		{ 16, id, 3, 0, 0, 0 },
-		{ 16, id, 4, 0, 0, ERR_CORRUPT },
-		{ 16, other, 4, 0, 0, 0 },
-		{ 16, id, 4, 7, 0, 0 },		/* another segment's */
-		{ 16, id, 4, 0, 1, 0 },		/* damaged itself */
-		{ 1, id, 4, 0, 0, ERR_CORRUPT },
-		{ (64 << 10) - 40, id, 4, 0, 0, ERR_CORRUPT },
-		{ (64 << 10) - 1, id, 4, 0, 0, ERR_CORRUPT },
-		{ 64 << 10, id, 4, 0, 0, ERR_CORRUPT },
-		{ 200001, id, 4, 0, 0, ERR_CORRUPT },
+		{ 16, sample.id, 3, 0, 0, 0 },
+		{ 16, sample.id, 4, 0, 0, ERR_CORRUPT },
+		{ 16, sample.other, 4, 0, 0, 0 },
+		{ 16, sample.id, 4, 7, 0, 0 },		/* another segment's */
+		{ 16, sample.id, 4, 0, 1, 0 },		/* damaged itself */
+		{ 1, sample.id, 4, 0, 0, ERR_CORRUPT },
+		{ (64 << 10) - 40, sample.id, 4, 0, 0, ERR_CORRUPT },
+		{ (64 << 10) - 1, sample.id, 4, 0, 0, ERR_CORRUPT },
+		{ 64 << 10, sample.id, 4, 0, 0, ERR_CORRUPT },
+		{ 200001, sample.id, 4, 0, 0, ERR_CORRUPT },
 	};
 	struct one_archive *w = *state;
 	struct kept seg, none = { NULL, 0 };
@@ -651,7 +648,7 @@ test_tmp_files(void **state)
 		test_file_write(p, "half", 4);
 		free(p);
 	}
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	life_begin(&f, w->path);
 	for (size_t i = 0; i < TEST_COUNT(folders); i++) {
 		p = test_path(w->path, "%s/00000000000000000042.amb.tmp",
@@ -687,7 +684,7 @@ test_no_room(void **state)
 	make(w, 3, false, false);
 	before = keep(w->seg);
 	d.room = no_room;
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.recovery.disk = &d;
 	assert_int_equal(life_open(&f, w->path, &e), ERR_SYS);
 	assert_int_equal(e.sys, ENOSPC);
@@ -708,26 +705,26 @@ test_epoch_file(void **state)
 	char *one = test_path(w->path, "epoch/1.cose");
 	char *two = test_path(w->path, "epoch/2.cose");
 
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.segment_entries = 3;
 	life_begin(&f, w->path);
-	life_manifest(&f, &ep);
-	life_records(&f, &ep, 1, 20);
-	life_manifest(&f, &ep2);
+	life_manifest(&f, &sample.ep);
+	life_records(&f, &sample.ep, 1, 20);
+	life_manifest(&f, &sample.ep2);
 	for (int i = 0; i < 8; i++)
-		life_records(&f, &ep2, 1, 20);
+		life_records(&f, &sample.ep2, 1, 20);
 	life_end(&f, false);
-	test_file_is(one, ep.cose.p, ep.cose.len);
+	test_file_is(one, sample.ep.cose.p, sample.ep.cose.len);
 	assert_int_equal(unlink(one), 0);
 	test_file_write(two, "x", 1);
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	life_begin(&f, w->path);
 	assert_int_equal(f.report.nepochs, 2);
 	assert_int_equal(f.report.epoch.number, 2);
 	assert_int_equal(f.report.epoch.index, 2);
 	assert_int_equal(f.report.before.index, 0);
-	test_file_is(one, ep.cose.p, ep.cose.len);
-	test_file_is(two, ep2.cose.p, ep2.cose.len);
+	test_file_is(one, sample.ep.cose.p, sample.ep.cose.len);
+	test_file_is(two, sample.ep2.cose.p, sample.ep2.cose.len);
 	life_end(&f, true);
 	free(one);
 	free(two);
@@ -752,16 +749,16 @@ reopen_cost(struct one_archive *w, const char *name, size_t records,
 	uint64_t scanned = 0;
 	struct life f;
 
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.segment_entries = 500;
 	life_begin(&f, path);
-	life_manifest(&f, &ep);
-	life_records(&f, &ep, records, 20);
+	life_manifest(&f, &sample.ep);
+	life_records(&f, &sample.ep, records, 20);
 	life_end(&f, false);
 	for (int i = 0; i < 5; i++) {
 		double t = seconds();
 
-		life_init(&f, id);
+		life_init(&f, sample.id);
 		f.o.segment_entries = 500;
 		life_begin(&f, path);
 		t = seconds() - t;
@@ -770,7 +767,7 @@ reopen_cost(struct one_archive *w, const char *name, size_t records,
 		if (i == 0)
 			scanned = f.report.scanned;
 		/* As it was: one more batch, and dead again. */
-		life_records(&f, &ep, 250, 20);
+		life_records(&f, &sample.ep, 250, 20);
 		life_end(&f, false);
 	}
 	free(path);
@@ -795,31 +792,6 @@ test_time(void **state)
 	/* 400 segments instead of 2: were each looked at, it would show. */
 	if (is_long)
 		assert_true(t2 < 10 * t1);
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	log_set_level(LOG_LEVEL_ERROR);
-	if (secret_init(NULL) != 0 ||
-	    identity_new(&id, "log.example/recovery", NULL) != 0 ||
-	    identity_new(&other, "log.example/recovery", NULL) != 0)
-		return -1;
-	sample_epoch_make(&ep, id, 1);
-	sample_epoch_make(&ep2, id, 2);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	sample_epoch_free(&ep);
-	sample_epoch_free(&ep2);
-	identity_free(&id);
-	identity_free(&other);
-	return 0;
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, \
@@ -869,12 +841,12 @@ test_progress(void **state)
 	struct life f;
 	size_t n = 0;
 
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.segment_entries = 4;
 	life_begin(&f, w->path);
-	life_manifest(&f, &ep);
+	life_manifest(&f, &sample.ep);
 	for (int i = 0; i < 14; i++)
-		life_records(&f, &ep, 1, 20);
+		life_records(&f, &sample.ep, 1, 20);
 	assert_int_equal(commit_idle(f.c, NULL), 0);
 	life_end(&f, false);
 
@@ -883,7 +855,7 @@ test_progress(void **state)
 	assert_true(n > 2);
 	all = layout_bytes(l, firsts, n);
 	o.layout = l;
-	o.pin = identity_vkey(id);
+	o.pin = identity_vkey(sample.id);
 	for (size_t i = 0; i < TEST_COUNT(levels); i++) {
 		memset(&t, 0, sizeof(t));
 		assert_int_equal(against_new(&o.against, o.pin, NULL), 0);
@@ -896,7 +868,7 @@ test_progress(void **state)
 	/* from the newest closed segment on */
 	all = layout_bytes(l, firsts + n - 1, 1);
 	memset(&t, 0, sizeof(t));
-	life_init(&f, id);
+	life_init(&f, sample.id);
 	f.o.recovery.on_progress = on_progress;
 	f.o.recovery.arg = &t;
 	life_begin(&f, w->path);
@@ -933,5 +905,5 @@ main(int argc, char **argv)
 		is_long = true;
 		stride = 1;
 	}
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, sample_setup, sample_teardown);
 }

@@ -12,12 +12,8 @@
 #include "archive/segment_write.h"
 #include "base/bytes.h"
 #include "base/identity.h"
-#include "base/secret.h"
 #include "tests/archive/sample.h"
 #include "tests/test_util.h"
-
-static struct identity *id, *other;
-static struct sample_epoch ep1, ep2, ep3, alien;
 
 /* ---- the codec ---- */
 
@@ -162,13 +158,13 @@ test_pruned(void **state)
 	struct seal_head h;
 
 	(void)state;
-	sample_entry(&en, &ep1, identity_vkey(id)->name, 0, 10);
+	sample_entry(&en, &sample.ep, identity_vkey(sample.id)->name, 0, 10);
 	assert_int_equal(segment_put_pruned(&b, en.leaf_data + 4, digest,
 			     SEAL_PLAIN_MIN + SEAL_TAG_LEN, NULL),
 	    0);
 	assert_int_equal(segment_get_pruned(&h, again, b.p, b.len, NULL), 0);
 	assert_memory_equal(again, digest, sizeof(digest));
-	assert_memory_equal(h.puzzle, ep1.epoch.puzzle, sizeof(h.puzzle));
+	assert_memory_equal(h.puzzle, sample.ep.epoch.puzzle, sizeof(h.puzzle));
 	assert_int_equal(h.cipher_len, SEAL_PLAIN_MIN + SEAL_TAG_LEN);
 	for (size_t cut = 0; cut < b.len; cut++)
 		assert_int_equal(segment_get_pruned(&h, again, b.p, cut, NULL),
@@ -255,9 +251,7 @@ hand_manifest(struct hand *h, const struct sample_epoch *ep)
 {
 	struct commit_entry en;
 
-	assert_int_equal(commit_entry_manifest(&en, ep->cose.p, ep->cose.len,
-			     NULL),
-	    0);
+	sample_entry_manifest(&en, ep);
 	hand_entry(h, &en);
 }
 
@@ -266,7 +260,7 @@ hand_record(struct hand *h, const struct sample_epoch *ep)
 {
 	struct commit_entry en;
 
-	sample_entry(&en, ep, identity_vkey(id)->name, h->tree.size, 10);
+	sample_entry(&en, ep, identity_vkey(sample.id)->name, h->tree.size, 10);
 	hand_entry(h, &en);
 }
 
@@ -279,7 +273,7 @@ hand_pruned(struct hand *h, const struct sample_epoch *ep)
 	uint8_t raw[SEGMENT_HEAD_LEN];
 	struct commit_entry en;
 
-	sample_entry(&en, ep, identity_vkey(id)->name, h->tree.size, 10);
+	sample_entry(&en, ep, identity_vkey(sample.id)->name, h->tree.size, 10);
 	assert_int_equal(segment_put_pruned(&p, en.leaf_data + 4,
 			     en.leaf_data + SEAL_LEAF_LEN - 32,
 			     en.frame.len - SEGMENT_HEAD_LEN - 138, NULL),
@@ -356,47 +350,47 @@ hand_scan(struct hand *h, struct scan *s, size_t *frames, struct err *e)
 static void
 good(struct hand *h)
 {
-	hand_record(h, &ep1);
-	hand_note(h, id, h->tree.size, 0);
-	hand_pruned(h, &ep1);
-	hand_note(h, id, h->tree.size, 0);
+	hand_record(h, &sample.ep);
+	hand_note(h, sample.id, h->tree.size, 0);
+	hand_pruned(h, &sample.ep);
+	hand_note(h, sample.id, h->tree.size, 0);
 	hand_trailer(h, h->entries);
 }
 
 static void
 second_manifest(struct hand *h)
 {
-	hand_manifest(h, &ep2);
+	hand_manifest(h, &sample.ep2);
 }
 
 static void
 unknown_puzzle(struct hand *h)
 {
-	hand_record(h, &ep2);
+	hand_record(h, &sample.ep2);
 }
 
 static void
 unknown_puzzle_pruned(struct hand *h)
 {
-	hand_pruned(h, &ep2);
+	hand_pruned(h, &sample.ep2);
 }
 
 static void
 foreign_note(struct hand *h)
 {
-	hand_note(h, other, h->tree.size, 0);
+	hand_note(h, sample.other, h->tree.size, 0);
 }
 
 static void
 other_size(struct hand *h)
 {
-	hand_note(h, id, h->tree.size + 1, 0);
+	hand_note(h, sample.id, h->tree.size + 1, 0);
 }
 
 static void
 other_root(struct hand *h)
 {
-	hand_note(h, id, h->tree.size, 1);
+	hand_note(h, sample.id, h->tree.size, 1);
 }
 
 static void
@@ -408,7 +402,7 @@ lone_trailer(struct hand *h)
 static void
 wrong_count(struct hand *h)
 {
-	hand_note(h, id, h->tree.size, 0);
+	hand_note(h, sample.id, h->tree.size, 0);
 	hand_trailer(h, h->entries + 1);
 }
 
@@ -417,7 +411,7 @@ wrong_tree(struct hand *h)
 {
 	struct merkle keep = h->tree;
 
-	hand_note(h, id, h->tree.size, 0);
+	hand_note(h, sample.id, h->tree.size, 0);
 	h->tree.node[0].b[0] ^= 1;
 	hand_trailer(h, h->entries);
 	h->tree = keep;
@@ -430,7 +424,7 @@ wrong_size(struct hand *h)
 {
 	struct merkle keep = h->tree;
 
-	hand_note(h, id, h->tree.size, 0);
+	hand_note(h, sample.id, h->tree.size, 0);
 	assert_int_equal(h->tree.size, 1);
 	h->tree.node[1] = h->tree.node[0];
 	h->tree.size = 2;
@@ -441,36 +435,36 @@ wrong_size(struct hand *h)
 static void
 behind_trailer(struct hand *h)
 {
-	hand_note(h, id, h->tree.size, 0);
+	hand_note(h, sample.id, h->tree.size, 0);
 	hand_trailer(h, h->entries);
-	hand_record(h, &ep1);
+	hand_record(h, &sample.ep);
 }
 
 static void
 skipped_index(struct hand *h)
 {
 	h->tree.size++;
-	hand_record(h, &ep1);
+	hand_record(h, &sample.ep);
 }
 
 static void
 repeated_index(struct hand *h)
 {
 	h->tree.size--;
-	hand_record(h, &ep1);
+	hand_record(h, &sample.ep);
 }
 
 static void
 torn(struct hand *h)
 {
-	hand_record(h, &ep1);
+	hand_record(h, &sample.ep);
 	bytes_truncate(&h->b, h->b.len - 1);
 }
 
 static void
 torn_head(struct hand *h)
 {
-	hand_record(h, &ep1);
+	hand_record(h, &sample.ep);
 	bytes_truncate(&h->b, h->b.len - 1100);
 	while (h->b.len % 16 != 7)
 		bytes_truncate(&h->b, h->b.len - 1);
@@ -525,10 +519,10 @@ test_rows(void **state)
 		struct scan s;
 		size_t frames;
 
-		hand_begin(&h, 0, 1, identity_vkey(id)->name);
-		hand_manifest(&h, &ep1);
+		hand_begin(&h, 0, 1, identity_vkey(sample.id)->name);
+		hand_manifest(&h, &sample.ep);
 		rows[i].act(&h);
-		scan_init(&s, identity_vkey(id));
+		scan_init(&s, identity_vkey(sample.id));
 		if (hand_scan(&h, &s, &frames, &e) != rows[i].want ||
 		    frames != rows[i].frames)
 			fail_msg("%s: %zu frames, %s", rows[i].name, frames,
@@ -547,63 +541,63 @@ test_segments(void **state)
 	size_t n;
 
 	(void)state;
-	scan_init(&s, identity_vkey(id));
+	scan_init(&s, identity_vkey(sample.id));
 	/* A record before any manifest; a manifest of another epoch. */
-	hand_begin(&h, 0, 1, identity_vkey(id)->name);
-	hand_record(&h, &ep1);
+	hand_begin(&h, 0, 1, identity_vkey(sample.id)->name);
+	hand_record(&h, &sample.ep);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_FORMAT);
 	test_err_is(&e, ERR_FORMAT, "before the manifest");
-	hand_begin(&h, 0, 2, identity_vkey(id)->name);
-	hand_manifest(&h, &ep1);
+	hand_begin(&h, 0, 2, identity_vkey(sample.id)->name);
+	hand_manifest(&h, &sample.ep);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_FORMAT);
 	test_err_is(&e, ERR_FORMAT, "in a segment of epoch 2");
 	/* A manifest that another key of our name signed. */
-	hand_begin(&h, 0, 1, identity_vkey(id)->name);
-	hand_manifest(&h, &alien);
+	hand_begin(&h, 0, 1, identity_vkey(sample.id)->name);
+	hand_manifest(&h, &sample.alien);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_FORMAT);
 	test_err_is(&e, ERR_FORMAT, "did not sign");
 	/* Another log's segment; one that begins elsewhere. */
 	hand_begin(&h, 0, 1, "log.example/b");
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_FORMAT);
 	test_err_is(&e, ERR_FORMAT, "another log");
-	hand_begin(&h, 5, 1, identity_vkey(id)->name);
+	hand_begin(&h, 5, 1, identity_vkey(sample.id)->name);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_FORMAT);
 	test_err_is(&e, ERR_FORMAT, "begins at entry 5 where 0");
 	assert_int_equal(s.tree.size, 0);
 	/* Epoch 1, then 2; the one before may still have records. */
-	hand_begin(&h, 0, 1, identity_vkey(id)->name);
-	hand_manifest(&h, &ep1);
-	hand_record(&h, &ep1);
+	hand_begin(&h, 0, 1, identity_vkey(sample.id)->name);
+	hand_manifest(&h, &sample.ep);
+	hand_record(&h, &sample.ep);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_EOF);
 	at = s;
-	hand_begin(&h, 2, 2, identity_vkey(id)->name);
+	hand_begin(&h, 2, 2, identity_vkey(sample.id)->name);
 	h.tree = s.tree;
-	hand_manifest(&h, &ep2);
-	hand_record(&h, &ep1);
-	hand_record(&h, &ep2);
+	hand_manifest(&h, &sample.ep2);
+	hand_record(&h, &sample.ep);
+	hand_record(&h, &sample.ep2);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_EOF);
 	assert_int_equal(n, 3);
 	assert_int_equal(s.nepochs, 2);
 	assert_int_equal(s.epoch.index, 2);
-	assert_ptr_equal(scan_epoch_of(&s, ep1.epoch.puzzle), &s.before);
-	assert_null(scan_epoch_of(&s, ep3.epoch.puzzle));
+	assert_ptr_equal(scan_epoch_of(&s, sample.ep.epoch.puzzle), &s.before);
+	assert_null(scan_epoch_of(&s, sample.ep3.epoch.puzzle));
 	/* Back to epoch 1: neither by header nor by manifest. */
-	hand_begin(&h, 5, 1, identity_vkey(id)->name);
+	hand_begin(&h, 5, 1, identity_vkey(sample.id)->name);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_FORMAT);
 	test_err_is(&e, ERR_FORMAT, "lies before");
 	/* Epoch 2's segment without its manifest; epoch 3 after 1 is good,
 	 * and then epoch 1's records, but not 2's. */
 	s = at;
-	hand_begin(&h, 2, 2, identity_vkey(id)->name);
+	hand_begin(&h, 2, 2, identity_vkey(sample.id)->name);
 	h.tree = s.tree;
-	hand_record(&h, &ep1);
+	hand_record(&h, &sample.ep);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_FORMAT);
 	s = at;
-	hand_begin(&h, 2, 3, identity_vkey(id)->name);
+	hand_begin(&h, 2, 3, identity_vkey(sample.id)->name);
 	h.tree = s.tree;
-	hand_manifest(&h, &ep3);
-	hand_record(&h, &ep1);
-	hand_record(&h, &ep2);
+	hand_manifest(&h, &sample.ep3);
+	hand_record(&h, &sample.ep);
+	hand_record(&h, &sample.ep2);
 	assert_int_equal(hand_scan(&h, &s, &n, &e), ERR_FORMAT);
 	assert_int_equal(n, 2);
 }
@@ -639,12 +633,12 @@ test_closing(void **state)
 
 	(void)state;
 	for (int act = 0; act < 5; act++) {
-		hand_begin(&h, 0, 1, identity_vkey(id)->name);
-		hand_manifest(&h, &ep1);
+		hand_begin(&h, 0, 1, identity_vkey(sample.id)->name);
+		hand_manifest(&h, &sample.ep);
 		merkle_root(&h.tree, &root);
 		bytes_clear(&note);
-		assert_int_equal(checkpoint_sign(&note, id, 1, &root, NULL),
-		    0);
+		assert_int_equal(checkpoint_sign(&note, sample.id, 1, &root,
+		    NULL), 0);
 		if (act != 1)
 			assert_int_equal(segment_write_note(&h.b, 0,
 					     act == 2 ? 2 : 1, &note, NULL),
@@ -675,11 +669,11 @@ test_growing(void **state)
 	int fd, w;
 
 	(void)state;
-	hand_begin(&h, 0, 1, identity_vkey(id)->name);
-	hand_manifest(&h, &ep1);
-	hand_record(&h, &ep1);
-	hand_note(&h, id, 2, 0);
-	hand_record(&h, &ep1);
+	hand_begin(&h, 0, 1, identity_vkey(sample.id)->name);
+	hand_manifest(&h, &sample.ep);
+	hand_record(&h, &sample.ep);
+	hand_note(&h, sample.id, 2, 0);
+	hand_record(&h, &sample.ep);
 	test_file_write(path, h.b.p, SEGMENT_HEADER_LEN);
 	assert_true((fd = open(path, O_RDONLY)) != -1);
 	assert_true((w = open(path, O_WRONLY | O_APPEND)) != -1);
@@ -723,7 +717,7 @@ test_large(void **state)
 	int fd;
 
 	(void)state;
-	hand_begin(&h, 0, 1, identity_vkey(id)->name);
+	hand_begin(&h, 0, 1, identity_vkey(sample.id)->name);
 	bytes_free(&h.b);
 	bytes_init(&h.b, 64 << 20);
 	{
@@ -734,7 +728,7 @@ test_large(void **state)
 		assert_int_equal(bytes_append(&h.b, raw, sizeof(raw), NULL),
 		    0);
 	}
-	sample_entry(&en, &ep1, identity_vkey(id)->name, 7, body);
+	sample_entry(&en, &sample.ep, identity_vkey(sample.id)->name, 7, body);
 	hand_entry(&h, &en);
 	fd = hand_fd(&h);
 	bytes_free(&h.b);
@@ -743,42 +737,14 @@ test_large(void **state)
 	assert_in_range(f.payload_len, body, SEAL_PAYLOAD_MAX);
 	assert_null(f.payload);
 	assert_int_equal(segment_read_payload(r, &f, &b, NULL), 0);
-	assert_int_equal(seal_open(b.p, b.len, ep1.key,
-			     identity_vkey(id)->name, &p, &n, NULL),
+	assert_int_equal(seal_open(b.p, b.len, sample.ep.key,
+			     identity_vkey(sample.id)->name, &p, &n, NULL),
 	    0);
 	assert_int_equal(capture_decode(&c, p, n, NULL), 0);
 	assert_int_equal(c.response_body.n, body);
 	segment_read_free(&r);
 	bytes_free(&b);
 	close(fd);
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	if (secret_init(NULL) != 0 ||
-	    identity_new(&id, "log.example/a", NULL) != 0 ||
-	    identity_new(&other, "log.example/a", NULL) != 0)
-		return -1;
-	sample_epoch_make(&ep1, id, 1);
-	sample_epoch_make(&ep2, id, 2);
-	sample_epoch_make(&ep3, id, 3);
-	sample_epoch_make(&alien, other, 1);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	sample_epoch_free(&ep1);
-	sample_epoch_free(&ep2);
-	sample_epoch_free(&ep3);
-	sample_epoch_free(&alien);
-	identity_free(&id);
-	identity_free(&other);
-	return 0;
 }
 
 int
@@ -798,5 +764,5 @@ main(void)
 		cmocka_unit_test(test_large),
 	};
 
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, sample_setup, sample_teardown);
 }
