@@ -3,7 +3,6 @@
  * it lost, and nothing believed that only looks signed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,30 +140,9 @@ watch_disk(void)
 static struct kept
 make(struct one_archive *w, bool is_clean)
 {
-	life_init(&w->f, sample.id);
-	life_begin(&w->f, w->path);
-	life_manifest(&w->f, &sample.ep);
-	life_records(&w->f, &sample.ep, 1, 20);
-	life_records(&w->f, &sample.ep, 1, 20);
-	life_end(&w->f, is_clean);
+	one_archive_make(w, 2, false, is_clean);
 	assert_int_equal(unlink(w->checkpoint), 0);
 	return keep(w->seg);
-}
-
-static size_t
-frames(const char *path, struct segment_frame *out)
-{
-	struct segment_read *r = NULL;
-	size_t n = 0;
-	int fd;
-
-	assert_true((fd = open(path, O_RDONLY)) != -1);
-	assert_int_equal(segment_read_new(&r, fd, NULL), 0);
-	while (n < FRAMES && segment_read_next(r, &out[n], NULL) == 0)
-		n++;
-	segment_read_free(&r);
-	close(fd);
-	return n;
 }
 
 static void
@@ -217,11 +195,11 @@ test_copied(void **state)
 	assert_int_equal(unlink(manifest), 0);	/* it comes back */
 	open_watched(w, 3, 100);
 	test_file_is(manifest, sample.ep.cose.p, sample.ep.cose.len);
-	assert_true(frames(copy, fr) >= 2);
+	assert_true(frames_of(copy, fr, FRAMES) >= 2);
 	assert_int_equal(fr[0].type, SEGMENT_CHECKPOINT);
 	assert_int_equal(fr[0].index, 2);
 	assert_int_equal(fr[1].type, SEGMENT_RECORD);
-	assert_int_equal(frames(w->seg, fr), 5);
+	assert_int_equal(frames_of(w->seg, fr, FRAMES), 5);
 	assert_int_equal(fr[4].type, SEGMENT_TRAILER);
 	free(copy);
 	free(manifest);
@@ -259,7 +237,7 @@ test_overlap_differs(void **state)
 	struct commit_entry en;
 	struct err e = ERR_INIT;
 
-	assert_int_equal(frames(w->seg, fr), 5);
+	assert_int_equal(frames_of(w->seg, fr, FRAMES), 5);
 	life_init(&w->f, sample.id);
 	life_begin(&w->f, w->path);
 	life_end(&w->f, false);
@@ -330,7 +308,7 @@ test_torn(void **state)
 	struct segment_frame fr[FRAMES];
 	struct one_archive *w = *state;
 	struct kept seg = make(w, false);
-	size_t n = frames(w->seg, fr);
+	size_t n = frames_of(w->seg, fr, FRAMES);
 
 	assert_int_equal(fr[n - 2].type, SEGMENT_CHECKPOINT);
 	write_torn(w->seg, &seg, fr[n - 2].end, 50);
@@ -351,7 +329,7 @@ forge(struct one_archive *w, const struct kept *seg, enum forgery how)
 	struct segment_header h;
 	struct merkle_hash root;
 	struct merkle tree;
-	size_t n = frames(w->seg, fr);
+	size_t n = frames_of(w->seg, fr, FRAMES);
 
 	merkle_init(&tree);
 	for (size_t i = 0; i < n; i++)
@@ -424,14 +402,7 @@ test_forged_closing(void **state)
 			recovery_free(&rec, o.disk);
 		}
 		layout_free(&l);
-		(void)unlink(w->checkpoint);
-		{
-			char *p = test_path(w->path, "seg");
-
-			test_folder_remove(p);
-			assert_int_equal(mkdir(p, 0700), 0);
-			free(p);
-		}
+		one_archive_empty(w);
 	}
 	free(seg.p);
 }
