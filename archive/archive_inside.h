@@ -1,6 +1,6 @@
 /*
  * archive_inside.h - the writer's state, shared by archive.c, archive_keys.c
- * and archive_threads.c alone, and looked at by test_archive.c.
+ * and archive_threads.c alone, and looked at by test_archive*.c.
  */
 #ifndef AMBER_ARCHIVE_ARCHIVE_INSIDE_H
 #define AMBER_ARCHIVE_ARCHIVE_INSIDE_H

@@ -331,7 +331,7 @@ test_full(void **state)
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77)
 		test_skip("no mounts here: a full disk is only injected "
-			  "(test_archive, test_commit)");
+			  "(test_archive_queue, test_commit)");
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
