@@ -85,9 +85,9 @@ recovery_base_open(const struct layout *l, uint64_t first,
 
 /* ---- the newest closed segment ---- */
 
-/* The first entry of an epoch: a manifest that we signed. */
+/* The first entry of epoch number: its manifest, which we signed. */
 static int
-read_manifest(const struct layout *l, uint64_t first, const struct vkey *pin,
+read_manifest(const struct layout *l, uint64_t first, uint64_t number,
     struct epoch *ep, struct bytes *copy, struct err *e)
 {
 	struct recovery_segment s;
@@ -101,9 +101,9 @@ read_manifest(const struct layout *l, uint64_t first, const struct vkey *pin,
 	if (r == 0 && f.type != SEGMENT_MANIFEST)
 		r = err_set(&why, ERR_FORMAT, "no manifest comes first");
 	if (r == 0)
-		r = epoch_open(ep, f.payload, (size_t)f.payload_len, pin,
-		    &why);
-	if (r == 0 && ep->number != segment_read_header(s.r)->epoch)
+		r = epoch_open(ep, f.payload, (size_t)f.payload_len,
+		    &l->vkey, &why);
+	if (r == 0 && ep->number != number)
 		r = err_set(&why, ERR_FORMAT, "another epoch's manifest");
 	if (r == 0) {
 		ep->index = f.index;
@@ -179,7 +179,7 @@ base_epochs(struct recovery_run *run, size_t i, struct err *e)
 
 	if ((r = epoch_begin(run->l, run->firsts, i, &number, &begin, e)) !=
 		0 ||
-	    (r = read_manifest(run->l, run->firsts[begin], &run->scan.pin,
+	    (r = read_manifest(run->l, run->firsts[begin], number,
 		 &run->scan.epoch, NULL, e)) != 0)
 		return r;
 	run->scan.nepochs = 1;
@@ -187,7 +187,7 @@ base_epochs(struct recovery_run *run, size_t i, struct err *e)
 		return 0;
 	if ((r = epoch_begin(run->l, run->firsts, begin - 1, &number, &begin,
 		 e)) != 0 ||
-	    (r = read_manifest(run->l, run->firsts[begin], &run->scan.pin,
+	    (r = read_manifest(run->l, run->firsts[begin], number,
 		 &run->scan.before, NULL, e)) != 0)
 		return r;
 	run->scan.nepochs = 2;
@@ -287,7 +287,7 @@ recovery_base_manifest(struct layout *l, uint64_t number, struct bytes *out,
 		    0)
 			break;
 		if (epoch == number) {
-			r = read_manifest(l, firsts[begin], &l->vkey, &ep, out,
+			r = read_manifest(l, firsts[begin], number, &ep, out,
 			    e);
 			break;
 		}

@@ -7,6 +7,7 @@ test_verify_cli.py damages archives; here every frame's check holds, so that eac
 import json
 import os
 import shutil
+import struct
 import sys
 import tempfile
 
@@ -36,10 +37,22 @@ def checkpoint(s, by=None, size=None, index=None, root=None):
     return s
 
 
-def trailer(s, body=None, entries=None, tree=None):
+def reserved(s):
+    """A record whose head has a reserved byte that is not zero, under a check that holds."""
+    at = len(s.data)
+    s.add(kit.RECORD, RECORDS[8])
+    head = s.data[at:at + 5] + b"\0\0\1" + s.data[at + 8:at + 24]
+    d = kit.d_of(kit.RECORD, RECORDS[8])
+    check = kit.sha(b"amber/1 frame" + struct.pack(">Q", s.first) + head + d)[:8]
+    s.data = s.data[:at] + head + check + RECORDS[8]
+    return s
+
+
+def trailer(s, body=None, entries=None, tree=None, has_note=False):
     tree = tree or s.tree
     body = body or cbor2.dumps({1: entries or s.entries, 2: tree.root(), 3: tree.frontier()})
-    s.checkpoint()
+    if not has_note:
+        s.checkpoint()
     s.data += kit.frame(s.first, kit.TRAILER, len(tree.leaves), body)
     return s
 
@@ -47,6 +60,12 @@ def trailer(s, body=None, entries=None, tree=None):
 def more(s, n):
     tree = kit.Tree()
     tree.leaves = s.tree.leaves + [bytes([i]) * 32 for i in range(n)]
+    return tree
+
+
+def less(s):
+    tree = kit.Tree()
+    tree.leaves = s.tree.leaves[:-1]
     return tree
 
 
@@ -77,7 +96,7 @@ def written(name, *segments):
 
 def test_levels():
     """Whatever needs no hashes is found by --quick too; nothing else is."""
-    other, s = kit.Exchanges(T, "other"), segment()
+    s = segment()
     good = {"one": [segment().close()], "two": two((5, M5), (7, M7)), "followed": followed(trailer(segment())),
             "checkpoints": [checkpoint(segment()).close()]}
     for name, segments in good.items():
@@ -85,7 +104,7 @@ def test_levels():
         for args in ([], ["--quick"]):
             assert summary(root, 0, *args)["size"] == len(segments[-1].tree.leaves), name
     rows = {
-        "a checkpoint of another key": [checkpoint(segment(), by=other.id).close()],
+        "a checkpoint of another key": [checkpoint(segment(), by=OTHER.id).close()],
         "a checkpoint frame of another size": [checkpoint(segment(), index=4).close()],
         "a checkpoint of more entries": [checkpoint(segment(), size=4, index=4).close()],
         "a checkpoint of fewer entries": [checkpoint(segment(), size=2, index=2).close()],
@@ -94,7 +113,8 @@ def test_levels():
         "an epoch again": two((5, M5), (5, M5)),
         "an epoch before": two((7, M7), (5, M5)),
         "a manifest of another key": [kit.Segment(X.id, kit.Tree(), 5).add(
-            kit.MANIFEST, other.manifests()[0].payload).close()],
+            kit.MANIFEST, OTHER.manifests()[0].payload).close()],
+        "a reserved byte": [reserved(segment()).close()],
         "a trailer that is none": followed(trailer(segment(), body=b"\xa0")),
         "a trailer of more entries": followed(trailer(segment(), entries=4)),
         "a trailer of another size": followed(trailer(s, tree=more(s, 2))),
@@ -106,10 +126,62 @@ def test_levels():
                 summary(root, 1, *args)
             except AssertionError as e:
                 raise AssertionError(name, args) from e
+    # The last segment under another name than its first entry's.
+    root = written("renamed", *followed(segment().close()))
+    os.rename(kit.segments(root)[1], root + "/seg/%020d.amb" % 5)
+    for args in ([], ["--quick"]):
+        summary(root, 1, *args)
     # Roots are the full level's.
     root = written("root", checkpoint(segment(), root=b"\1" * 32).close())
     summary(root, 0, "--quick")
     summary(root, 1)
+
+
+def closings():
+    """One that holds, and others, each with the next segment: what they are, and whether it holds."""
+    few = less(segment())
+    return {
+        "good": (followed(trailer(segment())), True),
+        "of another key": (followed(trailer(checkpoint(segment(), by=OTHER.id), has_note=True)), False),
+        "of another tree": (followed(trailer(checkpoint(segment(), root=b"\1" * 32), has_note=True)), False),
+        "of fewer entries": (followed(trailer(checkpoint(segment(), size=2, index=2, root=few.root()), entries=2,
+                                              tree=few, has_note=True)), False),
+    }
+
+
+def test_resume():
+    """Behind damage only a closing leads on that this log signed, of the entries before the next segment."""
+    for name, (segments, is_good) in closings().items():
+        root = written("resume", *segments)
+        path = kit.segments(root)[0]
+        kit.flip(path, kit.frames(path)[1].offset + 100, 1)
+        s = summary(root, 1)
+        assert s["size"] == (4 if is_good else 1), (name, s)
+        assert s["unverified_entries"] == (2 if is_good else 0), (name, s)
+
+
+def test_seams():
+    """Older segments are believed by the same closings alone; what is refused is not changed."""
+    for name, (segments, is_good) in closings().items():
+        root = written("seams", *segments)
+        had = [open(p, "rb").read() for p in kit.segments(root)]
+        out, said = kit.expect(0 if is_good else 1, "repair", "-r", root, "--pin", X.pin)
+        assert (b"fit for writing" in out) == is_good, (name, said)
+        assert [open(p, "rb").read() for p in kit.segments(root)] == had, name
+    rows = {
+        "a header of another epoch": [segment(6).close()],
+        "a manifest of another key": [kit.Segment(X.id, kit.Tree(), 5).add(
+            kit.MANIFEST, OTHER.manifests()[0].payload).close()],
+        "an epoch before": two((7, M7), (5, M5)),
+    }
+    for name, segments in rows.items():
+        _, said = kit.expect(1, "repair", "-r", written("seams", *segments), "--pin", X.pin)
+        assert "nothing was changed" in said, (name, said)
+    # Known by the file `checkpoint`, of a size that only a seam has.
+    root = written("seams", *closings()["good"][0])
+    open(root + "/checkpoint", "wb").write(X.id.checkpoint(3, b"\1" * 32))
+    _, said = kit.expect(20, "repair", "-r", root, "--pin", X.pin)
+    assert "the file checkpoint" in said, said
 
 
 def test_corrupt_tail():
@@ -124,7 +196,7 @@ def test_corrupt_tail():
 
 
 with tempfile.TemporaryDirectory() as T:
-    X = kit.Exchanges(T)
+    X, OTHER = kit.Exchanges(T), kit.Exchanges(T, "other")
     RECORDS = [f.payload for f in X.records()]
     M5, M7 = (f.payload for f in X.manifests())
     kit.run_tests(globals())
