@@ -56,6 +56,7 @@ struct recovery_unfinished {
 	/* Its entries from the cut on, which the next one must repeat. */
 	struct recovery_entry	*twin;
 	size_t			ntwins;
+	size_t			nsafe;		/* that it does repeat */
 };
 
 struct recovery_last {

@@ -151,21 +151,31 @@ out:
 	return r;
 }
 
+/* Where the overtaken segment's entries end that the next one repeats. */
+static uint64_t
+safe_end(const struct recovery_unfinished *u)
+{
+	const struct recovery_entry *t = u->twin;
+
+	if (u->nsafe == 0)
+		return t->offset;
+	t += u->nsafe - 1;
+	return t->offset + SEGMENT_HEAD_LEN + t->payload_len;
+}
+
 static int
 mend_unfinished(struct recovery_run *run, struct err *e)
 {
 	const struct recovery_unfinished *u = &run->unfinished;
 	int fd = -1, r = 0;
 
-	/* Behind the entries that the next segment repeats there may be a
-	 * torn tail; without any there is only our own torn closing. */
+	/* Behind the entries that the next segment repeats there may be some
+	 * that it lost, and a torn tail; where no entry goes beyond the cut
+	 * there is only our own torn closing. */
 	if (u->ntwins > 0) {
-		const struct recovery_entry *t = &u->twin[u->ntwins - 1];
-
 		if ((r = layout_open_segment(run->l, u->first, &fd, e)) == 0)
-			r = quarantine(run, fd, u->first,
-			    t->offset + SEGMENT_HEAD_LEN + t->payload_len,
-			    u->size, e);
+			r = quarantine(run, fd, u->first, safe_end(u), u->size,
+			    e);
 		if (fd != -1)
 			close(fd);
 		if (r != 0)

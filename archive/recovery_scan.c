@@ -251,7 +251,7 @@ compare_twins(struct recovery_run *run, const struct recovery_segment *s,
 			    "the same index");
 		i++;
 	}
-	u->ntwins = i;		/* those that are safe in the next one */
+	u->nsafe = i;
 	return 0;
 }
 
