@@ -171,12 +171,14 @@ test_tmp_files(void **state)
 	life_end(&f, true);
 }
 
+static uint64_t room_left;
+
 static int
 no_room(void *arg, int fd, uint64_t *bytes)
 {
 	(void)arg;
 	(void)fd;
-	*bytes = 100;
+	*bytes = room_left;
 	return 0;
 }
 
@@ -193,6 +195,7 @@ test_no_room(void **state)
 	one_archive_make(w, 3, false, false);
 	before = keep(w->seg);
 	d.room = no_room;
+	room_left = 100;
 	life_init(&f, sample.id);
 	f.o.recovery.disk = &d;
 	assert_int_equal(life_open(&f, w->path, &e), ERR_SYS);
@@ -203,6 +206,41 @@ test_no_room(void **state)
 	assert_int_equal(test_folder_count(p), 0);
 	free(p);
 	free(before.p);
+}
+
+/* Torn bytes alone are copied too: room for one byte less, and for all. */
+static void
+test_torn_room(void **state)
+{
+	struct one_archive *w = *state;
+	struct disk d = *life_disk();
+	struct kept seg;
+
+	one_archive_make(w, 1, true, false);
+	seg = keep(w->seg);
+	seg.p = realloc(seg.p, seg.n + 500);
+	assert_non_null(seg.p);
+	memset(seg.p + seg.n, 0xee, 500);
+	seg.n += 500;
+	test_file_write(w->seg, seg.p, seg.n);
+	d.room = no_room;
+	for (room_left = 499; room_left <= 500; room_left++) {
+		struct err e = ERR_INIT;
+		struct life f;
+
+		life_init(&f, sample.id);
+		f.o.recovery.disk = &d;
+		if (room_left == 499) {
+			assert_int_equal(life_open(&f, w->path, &e), ERR_SYS);
+			assert_int_equal(e.sys, ENOSPC);
+			test_file_is(w->seg, seg.p, seg.n);
+			continue;
+		}
+		life_begin(&f, w->path);
+		assert_int_equal(f.report.quarantined, 500);
+		life_end(&f, true);
+	}
+	free(seg.p);
 }
 
 /* The manifest's file is made again from the log. */
@@ -332,6 +370,7 @@ main(void)
 		TEST(test_pruned_tail),
 		TEST(test_tmp_files),
 		TEST(test_no_room),
+		TEST(test_torn_room),
 		TEST(test_epoch_file),
 		TEST(test_progress),
 	};

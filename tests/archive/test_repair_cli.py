@@ -70,6 +70,18 @@ def test_history():
                 assert "segment %d:" % kit.first_of(path) in said and "copy" in said, said
 
 
+def test_begin():
+    """An epoch is gone with all its segments: the next one's manifest is there, and the log's begin is not."""
+    root = kit.copy(X.root, T + "/begin")
+    for path in kit.segments(root):
+        if kit.frames(path)[0].kind == kit.MANIFEST and kit.first_of(path) > 0:
+            break
+        os.unlink(path)
+    assert kit.first_of(kit.segments(root)[0]) == X.manifests()[1].index
+    said = refused(root)
+    assert "the log begins with it" in said, said
+
+
 def test_unread():
     """What was not read is not called good."""
     out, _ = kit.expect(0, "repair", "-r", kit.copy(X.root, T + "/unread"), "--pin", X.pin)
@@ -89,7 +101,7 @@ def test_against():
     for is_closed in (True, False):
         if not is_closed:
             os.truncate(last, fs[-1].offset)
-        for size in sorted({1, 7, kit.first_of(last), n - 1, n}):
+        for size in sorted({0, 1, 7, kit.first_of(last), n - 1, n}):
             whole = kit.copy(root, T + "/whole")
             open(kept, "wb").write(X.id.checkpoint(size, tree.root(size)))
             s, _ = summary(0, "repair", "-r", whole, "--pin", X.pin, "--against", kept)

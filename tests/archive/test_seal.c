@@ -120,6 +120,34 @@ test_round_trip(void **state)
 	}
 }
 
+/* Without a salt given each record has one of its own, and so its own keys:
+ * the nonce is the same for all. */
+static void
+test_fresh_salts(void **state)
+{
+	const struct seal_opts o = { epoch_key, puzzle, ORIGIN, NULL };
+	struct seal_head h[2];
+	struct seal_layout l;
+	uint8_t rs[2][32];
+
+	(void)state;
+	assert_int_equal(seal_layout(&l, 1, NULL), 0);
+	for (size_t i = 0; i < 2; i++) {
+		uint8_t *p = calloc(1, l.payload_len), again[32];
+
+		assert_non_null(p);
+		assert_int_equal(seal_close(p, &l, &o, rs[i], NULL), 0);
+		assert_int_equal(seal_parse(&h[i], p, l.payload_len,
+				     l.payload_len, NULL),
+		    0);
+		seal_derive_rs(again, epoch_key, h[i].salt);
+		assert_memory_equal(again, rs[i], 32);
+		free(p);
+	}
+	assert_memory_not_equal(h[0].salt, h[1].salt, 32);
+	assert_memory_not_equal(rs[0], rs[1], 32);
+}
+
 static void
 test_limit(void **state)
 {
@@ -407,6 +435,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_padme),
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_fresh_salts),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_flips),
 		cmocka_unit_test(test_wrong_keys),

@@ -3,19 +3,14 @@
  * what closes it, and what must not.  Only reads what a crash, or a disk that
  * lost the end of a file, can leave behind.
  */
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "archive/checkpoint.h"
 #include "archive/note.h"
-#include "archive/segment_read.h"
 #include "archive/segment_write.h"
 #include "base/identity.h"
-#include "base/log.h"
-#include "base/secret.h"
 #include "tests/archive/check.h"
 #include "tests/archive/one_archive.h"
 #include "tests/archive/sample.h"
@@ -23,38 +18,19 @@
 
 enum { FRAMES = 16, PER_SEGMENT = 2 };
 
-static struct identity *id, *other;
-static struct sample_epoch ep;
-
 /* A manifest and so many records, a batch each, in segments of so many
  * entries; the last is not closed, and `checkpoint` is gone. */
 static void
 make(struct one_archive *w, size_t records, uint64_t per_segment)
 {
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	w->f.o.segment_entries = per_segment;
 	life_begin(&w->f, w->path);
-	life_manifest(&w->f, &ep);
+	life_manifest(&w->f, &sample.ep);
 	for (size_t i = 0; i < records; i++)
-		life_records(&w->f, &ep, 1, 20);
+		life_records(&w->f, &sample.ep, 1, 20);
 	life_end(&w->f, false);
 	assert_int_equal(unlink(w->checkpoint), 0);
-}
-
-static size_t
-frames(const char *path, struct segment_frame *out)
-{
-	struct segment_read *r = NULL;
-	size_t n = 0;
-	int fd;
-
-	assert_true((fd = open(path, O_RDONLY)) != -1);
-	assert_int_equal(segment_read_new(&r, fd, NULL), 0);
-	while (n < FRAMES && segment_read_next(r, &out[n], NULL) == 0)
-		n++;
-	segment_read_free(&r);
-	close(fd);
-	return n;
 }
 
 /* A closed segment loses its trailer, or its whole closing. */
@@ -62,7 +38,7 @@ static void
 cut_closing(const char *path, bool has_note)
 {
 	struct segment_frame fr[FRAMES];
-	size_t n = frames(path, fr);
+	size_t n = frames_of(path, fr, FRAMES);
 
 	assert_true(n > 2 && fr[n - 1].type == SEGMENT_TRAILER &&
 	    fr[n - 2].type == SEGMENT_CHECKPOINT);
@@ -83,7 +59,7 @@ root_at(struct one_archive *w, uint64_t size)
 
 	merkle_init(&tree);
 	for (size_t k = 0; k < TEST_COUNT(paths); k++) {
-		size_t n = frames(paths[k], fr);
+		size_t n = frames_of(paths[k], fr, FRAMES);
 
 		for (size_t i = 0; i < n; i++)
 			if (segment_is_entry(fr[i].type) && tree.size < size)
@@ -143,14 +119,14 @@ test_notes(void **state)
 		bool			 is_true;
 		int			 want;
 	} rows[] = {
-		{ IN_ITSELF, id, 2, true, 0 },
-		{ IN_NEXT, id, 2, true, 0 },
-		{ IN_FILE, id, 2, true, 0 },
-		{ IN_ITSELF, other, 2, true, ERR_CORRUPT },
-		{ IN_ITSELF, id, 2, false, ERR_CORRUPT },
-		{ IN_ITSELF, id, 3, true, ERR_CORRUPT },
-		{ IN_FILE, other, 2, true, ERR_CORRUPT },
-		{ IN_FILE, id, 3, true, ERR_CORRUPT },
+		{ IN_ITSELF, sample.id, 2, true, 0 },
+		{ IN_NEXT, sample.id, 2, true, 0 },
+		{ IN_FILE, sample.id, 2, true, 0 },
+		{ IN_ITSELF, sample.other, 2, true, ERR_CORRUPT },
+		{ IN_ITSELF, sample.id, 2, false, ERR_CORRUPT },
+		{ IN_ITSELF, sample.id, 3, true, ERR_CORRUPT },
+		{ IN_FILE, sample.other, 2, true, ERR_CORRUPT },
+		{ IN_FILE, sample.id, 3, true, ERR_CORRUPT },
 	};
 
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
@@ -176,14 +152,15 @@ test_notes(void **state)
 			test_file_write(w->checkpoint, note.p, note.len);
 		test_file_write(w->seg, b.p, b.len);
 		before = keep(w->seg);
-		life_init(&w->f, id);
+		life_init(&w->f, sample.id);
 		r = life_open(&w->f, w->path, &e);
 		if (r != rows[i].want)
 			fail_msg("row %zu: %d, %s", i, r, e.msg);
 		if (r == 0) {
 			assert_int_equal(commit_size(w->f.c), 3);
 			life_end(&w->f, true);
-			check_archive(&c, w->path, identity_vkey(id), &ep, 1);
+			check_archive(&c, w->path,
+			    identity_vkey(sample.id), &sample.ep, 1);
 			assert_int_equal(c.tree.size, 3);
 			check_free(&c);
 		} else {
@@ -213,7 +190,7 @@ test_second(void **state)
 	cut_closing(next, true);
 	before[0] = keep(w->seg);
 	before[1] = keep(next);
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	assert_int_equal(life_open(&w->f, w->path, &e), ERR_CORRUPT);
 	test_err_is(&e, ERR_CORRUPT, "a second segment is not closed");
 	test_file_is(w->seg, before[0].p, before[0].n);
@@ -250,17 +227,17 @@ test_lost_twin(void **state)
 
 	make(w, 2, 100);
 	seg = keep(w->seg);
-	assert_int_equal(frames(w->seg, fr), 5);
+	assert_int_equal(frames_of(w->seg, fr, FRAMES), 5);
 	from = fr[4].offset;
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	life_begin(&w->f, w->path);
 	life_end(&w->f, false);
 	assert_int_equal(unlink(w->checkpoint), 0);
 	test_file_write(w->seg, seg.p, seg.n);
-	assert_int_equal(frames(copy, fr), 2);
+	assert_int_equal(frames_of(copy, fr, FRAMES), 2);
 	assert_int_equal(truncate(copy, (off_t)fr[1].end - 1), 0);
 	torn = fr[1].end - 1 - fr[1].offset;
-	life_init(&w->f, id);
+	life_init(&w->f, sample.id);
 	life_begin(&w->f, w->path);
 	assert_int_equal(commit_size(w->f.c), 2);
 	assert_int_equal(w->f.report.quarantined, torn + seg.n - from);
@@ -270,7 +247,7 @@ test_lost_twin(void **state)
 	had = keep(name);
 	assert_int_equal(had.n, seg.n - from);
 	assert_memory_equal(had.p, seg.p + from, had.n);
-	check_archive(&c, w->path, identity_vkey(id), &ep, 1);
+	check_archive(&c, w->path, identity_vkey(sample.id), &sample.ep, 1);
 	assert_int_equal(c.tree.size, 2);
 	check_free(&c);
 	free(had.p);
@@ -278,29 +255,6 @@ test_lost_twin(void **state)
 	free(name);
 	free(copy);
 	free(q);
-}
-
-static int
-group_setup(void **state)
-{
-	(void)state;
-	log_set_level(LOG_LEVEL_ERROR);
-	if (secret_init(NULL) != 0 ||
-	    identity_new(&id, "log.example/unfinished", NULL) != 0 ||
-	    identity_new(&other, "log.example/unfinished", NULL) != 0)
-		return -1;
-	sample_epoch_make(&ep, id, 1);
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	sample_epoch_free(&ep);
-	identity_free(&id);
-	identity_free(&other);
-	return 0;
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, \
@@ -315,5 +269,5 @@ main(void)
 		TEST(test_lost_twin),
 	};
 
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, sample_setup, sample_teardown);
 }
