@@ -1,8 +1,6 @@
 /*
  * fetch_main.c - amber fetch: one URL through a relay, receipt first.
  */
-#include <sys/stat.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "archive/out_file.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -41,16 +40,18 @@ struct run {
 
 /* ---- what is given out ---- */
 
-/* As open(2) would make it. */
+/* Whole or not at all; with the mode of what was there, which may have been
+ * made for few eyes, and through links. */
 static int
 write_file(const char *path, const void *p, size_t n, struct err *e)
 {
-	mode_t mask = umask(0);
+	struct out_file *o = NULL;
 	int r;
 
-	(void)umask(mask);
-	if ((r = io_replace_file(path, p, n, 0666 & ~mask, e)) != 0)
-		err_ctx(e, "%s", path);
+	if ((r = out_file_open(&o, path, NULL, e)) == 0 &&
+	    (r = out_file_put(o, p, n, e)) == 0)
+		r = out_file_commit(o, e);
+	out_file_free(&o);
 	return r;
 }
 

@@ -194,6 +194,12 @@ are_same(const char *a, const char *b)
 	    (stat(a, &st) == -1 || S_ISREG(st.st_mode));
 }
 
+static bool
+is_dash(const char *s)
+{
+	return s != NULL && strcmp(s, "-") == 0;
+}
+
 int
 fetch_opts_parse(struct fetch_opts *o, int argc, char **argv, struct err *e)
 {
@@ -217,6 +223,9 @@ fetch_opts_parse(struct fetch_opts *o, int argc, char **argv, struct err *e)
 	    are_same(o->receipt, o->record_key))
 		return err_set(e, ERR_ARG, "-o, --receipt and --record-key "
 					   "must be different files");
+	if (is_dash(o->receipt) || is_dash(o->record_key))
+		return err_set(e, ERR_ARG, "--receipt and --record-key take "
+		    "a file: \"-\" is none, but /dev/stdout is");
 	o->url = argv[optind];
 	if (o->method == NULL)
 		o->method = o->head ? "HEAD" : o->has_body ? "POST" : "GET";

@@ -81,6 +81,34 @@ def test_output(k):
     assert pathlib.Path("/dev/null").is_char_device()
 
 
+def test_output_place(k):
+    """What is written over keeps its mode; a link stays one."""
+    mask = os.umask(0)
+    os.umask(mask)
+    for option, said in (("-o", "hello\n"), ("--receipt", "c2sp.org/tlog-")):
+        private, link = k.top / "private", k.top / "link"
+        private.write_text("old")
+        private.chmod(0o600)
+        link.symlink_to("private")
+        k.fetch(option, "link", k.url())
+        assert link.is_symlink() and private.read_text().startswith(said)
+        assert private.stat().st_mode & 0o777 == 0o600, private.stat()
+        private.unlink()
+        k.fetch(option, "link", k.url())    # to nothing: it is made there
+        assert link.is_symlink() and private.read_text().startswith(said)
+        assert private.stat().st_mode & 0o777 == 0o666 & ~mask, private
+        for name in (private, link):
+            name.unlink()
+    p = k.fetch("-o", ".", k.url(), code=23)
+    assert p.stderr.endswith(": .: a folder, not a file\n"), p
+    for option in ("--receipt", "--record-key"):
+        p = k.fetch(option, "-", k.url(), code=2)
+        assert '"-" is none, but /dev/stdout is' in p.stderr, p
+        assert not (k.top / "-").exists()
+    p = k.fetch("-o", "body", "--receipt", "/dev/stdout", k.url())
+    assert p.stdout.startswith("c2sp.org/tlog-proof@v1\n"), p
+
+
 def test_verbose(k):
     err = k.fetch("-v", k.url("/size/100000")).stderr
     for want in (r"^> GET https://origin\.example:\d+/size/100000$",
@@ -103,7 +131,7 @@ def test_record_key_unseen(k):
         assert len(key) == 43 and key not in shown, shown
         assert "amber-record-key" not in shown.lower(), shown
         assert "Amber-Receipt: " in shown and \
-            re.search(r"Amber-Timing: .*\n(< )?\n", shown), shown
+            re.search(r"Amber-Timing: .*\n(< )?\r?\n", shown), shown
 
 
 def test_verbose_harmless(k):
@@ -549,9 +577,9 @@ def token_line(k):
 
 
 def main():
-    run("", [test_output, test_verbose, test_verbose_harmless,
-             test_statuses, test_no_relay, test_other_relay,
-             test_terminal, test_ping, test_example, test_redirect,
+    run("", [test_output, test_output_place, test_verbose,
+             test_verbose_harmless, test_record_key_unseen, test_statuses,
+             test_no_relay, test_other_relay, test_terminal, test_ping, test_example, test_redirect,
              test_redirect_relative, test_wrong_options, test_lost_output,
              test_redirected_credentials, test_metrics])
     run("permits = 1\n", [test_retry])
