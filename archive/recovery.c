@@ -1,7 +1,6 @@
 /*
  * recovery.c - opening for writing, led from step to step.
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -122,68 +121,6 @@ sign(struct recovery_run *run, struct recovery *out, struct err *e)
 	return r;
 }
 
-/* ---- copies for readers ---- */
-
-static int
-write_epoch(struct recovery_run *run, const struct epoch *ep, struct err *e)
-{
-	struct bytes want = BYTES_INIT(SEGMENT_MANIFEST_MAX);
-	struct bytes have = BYTES_INIT(SEGMENT_MANIFEST_MAX);
-	char name[LAYOUT_EPOCH_NAME_MAX];
-	int r;
-
-	layout_epoch_name(name, ep->number);
-	if ((r = recovery_base_manifest(run->l, ep->number, &want, e)) != 0)
-		goto out;
-	if (layout_read_epoch(run->l, ep->number, &have, NULL) != 0 ||
-	    have.len != want.len || memcmp(have.p, want.p, want.len) != 0)
-		r = disk_replace(run->o->disk, run->l->epoch, name, want.p,
-		    want.len, true, e);
-out:
-	bytes_free(&want);
-	bytes_free(&have);
-	return r;
-}
-
-/* A mirror that was put back may lack it. */
-static int
-make_epoch_folder(struct recovery_run *run, struct err *e)
-{
-	struct layout *l = run->l;
-	int r;
-
-	if (l->epoch != -1)
-		return 0;
-	if ((r = disk_mkdir(run->o->disk, l->root, "epoch", e)) != 0 ||
-	    (r = disk_sync(run->o->disk, l->root, e)) != 0)
-		return r;
-	if ((l->epoch = openat(l->root, "epoch",
-		 O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1)
-		return err_sys(e, "open epoch");
-	return 0;
-}
-
-static int
-write_copies(struct recovery_run *run, struct recovery *out, struct err *e)
-{
-	struct err why = ERR_INIT;
-	int r;
-
-	if ((r = make_epoch_folder(run, e)) != 0)
-		return r;
-	if (run->scan.nepochs > 0 &&
-	    (r = write_epoch(run, &run->scan.epoch, e)) != 0)
-		return r;
-	if (run->scan.nepochs > 1 &&
-	    (r = write_epoch(run, &run->scan.before, e)) != 0)
-		return r;
-	if (out->note.len > 0 &&
-	    disk_replace(run->o->disk, run->l->root, "checkpoint", out->note.p,
-		out->note.len, false, &why) != 0)
-		log_warn_err(&why, "archive");
-	return 0;
-}
-
 /* ---- the whole ---- */
 
 static void
@@ -256,7 +193,7 @@ recovery_run(struct recovery *out, struct layout *l,
 	    (r = look(run, out, e)) == 0 &&
 	    (r = recovery_mend(run, out, e)) == 0 &&
 	    (r = sign(run, out, e)) == 0)
-		r = write_copies(run, out, e);
+		r = recovery_copies(run, out, e);
 	out->tree = run->scan.tree;
 	out->nepochs = run->scan.nepochs;
 	out->epoch = run->scan.epoch;

@@ -35,8 +35,9 @@ struct recovery_opts {
 	const struct recovery_key *keys;	/* to try unsigned entries */
 	size_t			 nkeys;
 	/* For a repair, whose time may grow with the archive: the seams of
-	 * all segments are looked at, not of the newest alone, and all
-	 * entries are read when `against` speaks for a part of them. */
+	 * all segments are looked at, not of the newest alone, all copies of
+	 * manifests, not of the newest two alone, and all entries are read
+	 * when `against` speaks for a part of them. */
 	bool			 is_thorough;
 	/* Ends that reading, by ERR_CANCEL; NULL: nothing does. */
 	const volatile sig_atomic_t *stop;
@@ -64,6 +65,9 @@ struct recovery {
 	bool		checkpoint_ignored; /* `checkpoint` was unreadable */
 	uint64_t	unread;		/* older segments, whose end alone */
 					/* was looked at, if that */
+	uint64_t	copied;		/* epoch/N.cose written again */
+	uint64_t	uncopied;	/* missing there, and not to be read */
+					/* in the log */
 	bool		is_rewritten;	/* with ERR_CORRUPT: a signed */
 					/* checkpoint contradicts the log */
 };

@@ -85,10 +85,9 @@ recovery_base_open(const struct layout *l, uint64_t first,
 
 /* ---- the newest closed segment ---- */
 
-/* The first entry of epoch number: its manifest, which we signed. */
-static int
-read_manifest(const struct layout *l, uint64_t first, uint64_t number,
-    struct epoch *ep, struct bytes *copy, struct err *e)
+int
+recovery_base_manifest_at(const struct layout *l, uint64_t first,
+    uint64_t number, struct epoch *ep, struct bytes *copy, struct err *e)
 {
 	struct recovery_segment s;
 	struct segment_frame f;
@@ -118,9 +117,8 @@ read_manifest(const struct layout *l, uint64_t first, uint64_t number,
 	return r;
 }
 
-/* The epoch in a segment's header, and nothing else of it. */
-static int
-header_epoch(const struct layout *l, uint64_t first, uint64_t *epoch,
+int
+recovery_base_epoch(const struct layout *l, uint64_t first, uint64_t *epoch,
     struct err *e)
 {
 	uint8_t raw[SEGMENT_HEADER_LEN];
@@ -152,13 +150,13 @@ epoch_begin(const struct layout *l, const uint64_t *firsts, size_t i,
 	size_t lo = 0, hi = i;
 	int r;
 
-	if ((r = header_epoch(l, firsts[i], epoch, e)) != 0)
+	if ((r = recovery_base_epoch(l, firsts[i], epoch, e)) != 0)
 		return r;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 		uint64_t number;
 
-		if ((r = header_epoch(l, firsts[mid], &number, e)) != 0)
+		if ((r = recovery_base_epoch(l, firsts[mid], &number, e)) != 0)
 			return r;
 		if (number < *epoch)
 			lo = mid + 1;
@@ -179,7 +177,7 @@ base_epochs(struct recovery_run *run, size_t i, struct err *e)
 
 	if ((r = epoch_begin(run->l, run->firsts, i, &number, &begin, e)) !=
 		0 ||
-	    (r = read_manifest(run->l, run->firsts[begin], number,
+	    (r = recovery_base_manifest_at(run->l, run->firsts[begin], number,
 		 &run->scan.epoch, NULL, e)) != 0)
 		return r;
 	run->scan.nepochs = 1;
@@ -187,7 +185,7 @@ base_epochs(struct recovery_run *run, size_t i, struct err *e)
 		return 0;
 	if ((r = epoch_begin(run->l, run->firsts, begin - 1, &number, &begin,
 		 e)) != 0 ||
-	    (r = read_manifest(run->l, run->firsts[begin], number,
+	    (r = recovery_base_manifest_at(run->l, run->firsts[begin], number,
 		 &run->scan.before, NULL, e)) != 0)
 		return r;
 	run->scan.nepochs = 2;
@@ -287,8 +285,8 @@ recovery_base_manifest(struct layout *l, uint64_t number, struct bytes *out,
 		    0)
 			break;
 		if (epoch == number) {
-			r = read_manifest(l, firsts[begin], number, &ep, out,
-			    e);
+			r = recovery_base_manifest_at(l, firsts[begin],
+			    number, &ep, out, e);
 			break;
 		}
 		r = err_set(e, ERR_NOENT, "no segment of epoch %llu",

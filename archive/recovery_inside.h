@@ -1,8 +1,8 @@
 /*
  * recovery_inside.h - what recovery's files share: first all is looked at
  * (recovery_base.c, recovery_history.c, recovery_scan.c), then, if nothing
- * speaks against it, mended (recovery_mend.c); recovery.c leads.  Nobody else
- * includes it.
+ * speaks against it, mended (recovery_mend.c, recovery_copies.c); recovery.c
+ * leads.  Nobody else includes it.
  */
 #ifndef AMBER_ARCHIVE_RECOVERY_INSIDE_H
 #define AMBER_ARCHIVE_RECOVERY_INSIDE_H
@@ -130,10 +130,21 @@ int	recovery_history(struct recovery_run *run, size_t base,
 /* The manifest of an epoch, from the log: its segment's first entry. */
 int	recovery_base_manifest(struct layout *l, uint64_t number,
 	struct bytes *out, struct err *e);
+/* The same where that segment is known, of the epoch in its header; *ep is
+ * filled.  ERR_CORRUPT. */
+int	recovery_base_manifest_at(const struct layout *l, uint64_t first,
+	uint64_t number, struct epoch *ep, struct bytes *copy,
+	struct err *e);
+/* The epoch in a segment's header, and nothing else of it. */
+int	recovery_base_epoch(const struct layout *l, uint64_t first,
+	uint64_t *epoch, struct err *e);
 /* Looks at everything and decides; changes nothing.  ERR_CORRUPT. */
 int	recovery_scan(struct recovery_run *run, struct err *e);
 /* Carries it out; *out gets the segment to go on with. */
 int	recovery_mend(struct recovery_run *run, struct recovery *out,
+	struct err *e);
+/* What readers find beside the segments: epoch/N.cose and `checkpoint`. */
+int	recovery_copies(struct recovery_run *run, struct recovery *out,
 	struct err *e);
 
 #endif

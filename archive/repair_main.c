@@ -151,6 +151,8 @@ mend(struct archive_cli *cli, struct repair *p, struct err *e)
 		return r;
 	}
 	p->is_done = true;
+	if (p->result.uncopied > 0)
+		archive_cli_code(cli, ARCHIVE_EXIT_PARTIAL);
 	if (p->result.note.len > 0 &&
 	    checkpoint_open(&cp, (char *)p->result.note.p,
 		p->result.note.len, &cli->pin, NULL) == 0)
@@ -180,6 +182,16 @@ put(const struct repair *p)
 	    r->unread > 0 ? ", behind the newest closed segment" :
 			    ": the whole log",
 	    r->quarantined, units_word(r->quarantined, "byte", "bytes"));
+	if (r->copied > 0)
+		(void)printf("written      %" PRIu64 " %s in epoch/\n",
+		    r->copied, units_word(r->copied, "manifest", "manifests"));
+	if (r->uncopied > 0)
+		(void)printf("not written  %" PRIu64 " %s that epoch/ lacks: "
+			     "in the log %s damaged; amber-archive verify "
+			     "tells where\n",
+		    r->uncopied,
+		    units_word(r->uncopied, "manifest", "manifests"),
+		    units_word(r->uncopied, "it is", "they are"));
 	if (r->unread > 0)
 		(void)printf("not read     %" PRIu64 " older %s: "
 			     "amber-archive verify reads %s\n",
@@ -229,6 +241,8 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	json_uint(j, "scanned", p->result.scanned);
 	json_uint(j, "unread_segments", p->is_done ? p->result.unread : 0);
 	json_uint(j, "quarantined_bytes", p->result.quarantined);
+	json_uint(j, "manifests_written", p->result.copied);
+	json_uint(j, "manifests_lacking", p->result.uncopied);
 }
 
 static const struct archive_cli_spec spec = {

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 
@@ -176,6 +177,44 @@ def test_modes():
         assert stat.S_IMODE(os.stat(folder).st_mode) == 0o750, folder
         for name in names:
             assert stat.S_IMODE(os.stat(folder + "/" + name).st_mode) == 0o640, name
+
+
+def test_all_epochs():
+    """Every manifest's copy that is gone or another is written again, of however old an epoch."""
+    root = T + "/epochs"
+    subprocess.run([kit.TESTS + "/make_archive", root, "6", "300", "5"], check=True, timeout=120)
+    pin, paths, want = root + ".vkey", kit.segments(root), {}
+    for path in paths:
+        f = kit.frames(path)[0]
+        if f.kind == kit.MANIFEST:
+            want["%d.cose" % (len(want) + 1)] = f.payload
+    assert len(want) == 6
+
+    def copies(of):
+        return {n: open("%s/epoch/%s" % (of, n), "rb").read() for n in os.listdir(of + "/epoch")}
+
+    assert copies(root) == want
+    bad = kit.copy(root, T + "/fewer")
+    shutil.rmtree(bad + "/epoch")
+    s, _ = summary(0, "repair", "-r", bad, "--pin", pin)
+    assert copies(bad) == want and (s["manifests_written"], s["manifests_lacking"]) == (6, 0), s
+    os.unlink(bad + "/epoch/2.cose")
+    kit.flip(bad + "/epoch/3.cose", 60, 1)
+    out, _ = kit.expect(0, "repair", "-r", bad, "--pin", pin)
+    assert copies(bad) == want and b"written      2 manifests in epoch/\n" in out, out
+    out, _ = kit.expect(0, "repair", "-r", bad, "--pin", pin)
+    assert b"written " not in out, out
+    # The log's own is damaged: a copy that is there stays, one that is not cannot be had.
+    path = kit.segments(bad)[0]
+    assert kit.frames(path)[0].kind == kit.MANIFEST
+    kit.flip(path, kit.frames(path)[0].offset + 99, 1)
+    kit.expect(0, "repair", "-r", bad, "--pin", pin)
+    assert copies(bad) == want
+    os.unlink(bad + "/epoch/1.cose")
+    os.unlink(bad + "/epoch/4.cose")
+    out, _ = kit.expect(3, "repair", "-r", bad, "--pin", pin)
+    assert b"written      1 manifest in epoch/\n" in out and b"not written  1 manifest that epoch/ lacks" in out, out
+    assert copies(bad) == {n: want[n] for n in want if n != "1.cose"}
 
 
 with tempfile.TemporaryDirectory() as T:
