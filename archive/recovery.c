@@ -202,6 +202,8 @@ recovery_run(struct recovery *out, struct layout *l,
 	out->quarantined = run->quarantined;
 	out->unread = run->unread;
 	out->is_rewritten = run->is_rewritten;
+	for (size_t i = 0; i < RECOVERY_SOURCES; i++)
+		out->is_compared |= run->known[i].is_there;
 	run_free(run);
 	free(run);
 	if (r != 0) {

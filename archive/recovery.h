@@ -68,6 +68,8 @@ struct recovery {
 	uint64_t	copied;		/* epoch/N.cose written again */
 	uint64_t	uncopied;	/* missing there, and not to be read */
 					/* in the log */
+	bool		is_compared;	/* with a checkpoint that stood */
+					/* outside the segments */
 	bool		is_rewritten;	/* with ERR_CORRUPT: a signed */
 					/* checkpoint contradicts the log */
 };

@@ -169,6 +169,19 @@ unsigned_entries(const struct repair *p)
 	    0;
 }
 
+/* Whether signed entries stood where the log ends now only a checkpoint
+ * from outside the segments tells. */
+static void
+put_uncompared(const struct recovery *r)
+{
+	(void)printf("not compared %s: the file checkpoint is %s, so an end "
+		     "that was signed and is lost is not noticed, but by "
+		     "--against a checkpoint or receipt that you kept%s\n",
+	    r->quarantined > 0 ? "what was quarantined" : "the log's end",
+	    r->checkpoint_ignored ? "damaged" : "missing",
+	    r->quarantined > 0 ? "; quarantine/ has the bytes" : "");
+}
+
 static void
 put(const struct repair *p)
 {
@@ -182,6 +195,8 @@ put(const struct repair *p)
 	    r->unread > 0 ? ", behind the newest closed segment" :
 			    ": the whole log",
 	    r->quarantined, units_word(r->quarantined, "byte", "bytes"));
+	if (!r->is_compared)
+		put_uncompared(r);
 	if (r->copied > 0)
 		(void)printf("written      %" PRIu64 " %s in epoch/\n",
 		    r->copied, units_word(r->copied, "manifest", "manifests"));
@@ -241,6 +256,7 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	json_uint(j, "scanned", p->result.scanned);
 	json_uint(j, "unread_segments", p->is_done ? p->result.unread : 0);
 	json_uint(j, "quarantined_bytes", p->result.quarantined);
+	json_bool(j, "compared", p->is_done && p->result.is_compared);
 	json_uint(j, "manifests_written", p->result.copied);
 	json_uint(j, "manifests_lacking", p->result.uncopied);
 }

@@ -145,6 +145,35 @@ def test_one():
     assert not [w for w in (b"1 records", b"1 entries", b"1 manifests", b"1 errors") if w in out], out
 
 
+def test_uncompared():
+    """Without a checkpoint from outside the segments nothing tells whether what goes to quarantine/ was signed."""
+    root = longer("uncompared", 3)
+    kept = T + "/kept"
+    shutil.copy(root + "/checkpoint", kept)
+    path = kit.segments(root)[-1]
+    cp = [f for f in kit.frames(path) if f.kind == kit.CHECKPOINT][-1]
+    os.truncate(path, cp.offset - 1)        # a signed entry, the last, is cut
+    for words, spoil in (("checkpoint is missing", os.unlink), ("checkpoint is damaged", lambda p: kit.flip(p, 3, 1))):
+        bad = kit.copy(root, T + "/bad")
+        spoil(bad + "/checkpoint")
+        assert "signed" in refused(bad, "--against", kept)
+        out, _ = kit.expect(0, "repair", "-r", bad, "--pin", X.pin)
+        assert ("not compared what was quarantined: the file " + words).encode() in out and b"--against" in out, out
+        bad = kit.copy(root, T + "/bad")
+        spoil(bad + "/checkpoint")
+        s, _ = summary(0, "repair", "-r", bad, "--pin", X.pin)
+        assert s["compared"] is False and s["quarantined_bytes"] > 0, s
+    refused(root)       # the file has it
+    whole = longer("uncompared", 3)
+    out, _ = kit.expect(0, "repair", "-r", whole, "--pin", X.pin)
+    assert b"not compared" not in out, out
+    os.unlink(whole + "/checkpoint")
+    s, _ = summary(0, "repair", "-r", kit.copy(whole, T + "/bad"), "--pin", X.pin, "--against", kept)
+    assert s["compared"] is True, s
+    out, _ = kit.expect(0, "repair", "-r", whole, "--pin", X.pin)
+    assert b"not compared the log's end: the file checkpoint is missing" in out, out
+
+
 # ---- a folder that is not whole ----
 
 def test_no_epochs():
