@@ -133,9 +133,7 @@ open_layout(struct archive *a, struct err *e)
 		    "archive %s belongs to the log %s of another key, not to "
 		    "this identity",
 		    o->path, a->l->vkey.name);
-	if ((r = layout_lock(a->l, d, e)) != 0)
-		err_ctx(e, "archive %s", o->path);
-	return r;
+	return layout_lock(a->l, d, e);
 }
 
 static int

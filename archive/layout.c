@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -156,6 +155,18 @@ read_vkey(int root, struct vkey *v, struct err *e)
 	return r;
 }
 
+/* A file or folder that each archive has is not there; e tells which. */
+static int
+lacks(struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (e != NULL)
+		why = *e;
+	return err_set(e, ERR_FORMAT,
+	    "a part of it is missing, put back a copy: %s", why.msg);
+}
+
 int
 layout_open(struct layout **out, const char *path, struct err *e)
 {
@@ -182,7 +193,7 @@ layout_open(struct layout **out, const char *path, struct err *e)
 		r != ERR_NOENT)) {
 		/* FORMAT says that there is one: so it is broken. */
 		if (r == ERR_NOENT)
-			r = e == NULL ? ERR_FORMAT : (e->code = ERR_FORMAT);
+			r = lacks(e);
 		goto out;
 	}
 	r = 0;		/* a mirror may lack the copies */
@@ -272,50 +283,7 @@ out:
 	return r;
 }
 
-/* ---- the writer's lock ---- */
-
-static int
-lock_fd(int fd, struct err *e)
-{
-	int r;
-
-	do {
-		r = flock(fd, LOCK_EX | LOCK_NB);
-	} while (r == -1 && errno == EINTR);
-	if (r == -1 && errno == EWOULDBLOCK)
-		return err_set(e, ERR_LOCKED,
-		    "another process writes to this archive");
-	return r == -1 ? err_sys(e, "flock") : 0;
-}
-
-int
-layout_lock(struct layout *l, const struct disk *d, struct err *e)
-{
-	struct stat mine, there;
-	int fd = -1, r;
-
-	/* The folder too: it cannot be deleted and made again under us. */
-	if ((r = lock_fd(l->root, e)) != 0)
-		return r;
-	for (int i = 0; i < 10; i++) {
-		if ((r = disk_open(d, l->root, "LOCK", O_RDWR | O_CREAT, &fd,
-			 e)) != 0 ||
-		    (r = lock_fd(fd, e)) != 0)
-			goto out;
-		if (fstat(fd, &mine) == 0 &&
-		    fstatat(l->root, "LOCK", &there, 0) == 0 &&
-		    mine.st_dev == there.st_dev &&
-		    mine.st_ino == there.st_ino) {
-			l->lock = fd;
-			return 0;
-		}
-		disk_close(d, &fd);	/* replaced while we opened it */
-	}
-	r = err_set(e, ERR_LOCKED, "LOCK is being replaced all the time");
-out:
-	disk_close(d, &fd);
-	return r;
-}
+/* ---- cleaning ---- */
 
 struct cleaning {
 	const struct disk	*d;
@@ -352,6 +320,7 @@ layout_clean(struct layout *l, const struct disk *d, struct err *e)
 /* ---- listing ---- */
 
 struct numbers {
+	const char	*path;		/* of the archive */
 	uint64_t	*v;
 	size_t		 n, size;
 	bool		 is_epochs;
@@ -377,11 +346,13 @@ add_number(void *arg, const char *name, struct err *e)
 	if (!(l->is_epochs ? parse_epoch_name(&number, name) :
 			     segment_parse_name(&number, name)))
 		return err_set(e, ERR_FORMAT,
-		    "%s/%.100s is no %s: move it out of the archive",
-		    l->is_epochs ? "epoch" : "seg", name,
+		    "%s/%s/%.100s is no %s: move it out of the archive",
+		    l->path, l->is_epochs ? "epoch" : "seg", name,
 		    l->is_epochs ? "manifest" : "segment");
 	if (l->n == LAYOUT_SEGMENTS_MAX)
-		return err_set(e, ERR_LIMIT, "more than %d files",
+		return err_set(e, ERR_LIMIT,
+		    "%s/%s has more than %d files: this version lists no more",
+		    l->path, l->is_epochs ? "epoch" : "seg",
 		    LAYOUT_SEGMENTS_MAX);
 	if (l->n == l->size) {
 		size_t size = l->size == 0 ? 64 : l->size * 2;
@@ -405,12 +376,17 @@ compare(const void *a, const void *b)
 }
 
 static int
-list(int dir, bool is_epochs, uint64_t **v, size_t *n, struct err *e)
+list(const struct layout *of, bool is_epochs, uint64_t **v, size_t *n,
+    struct err *e)
 {
-	struct numbers l = { .is_epochs = is_epochs };
+	struct numbers l = { .path = of->path, .is_epochs = is_epochs };
 	int r;
 
-	if ((r = each_name(dir, add_number, &l, e)) != 0) {
+	r = each_name(is_epochs ? of->epoch : of->seg, add_number, &l, e);
+	if (r != 0) {
+		if (r != ERR_FORMAT && r != ERR_LIMIT)
+			err_ctx(e, "%s/%s", of->path,
+			    is_epochs ? "epoch" : "seg");
 		free(l.v);
 		return r;
 	}
@@ -424,7 +400,7 @@ list(int dir, bool is_epochs, uint64_t **v, size_t *n, struct err *e)
 int
 layout_list(const struct layout *l, uint64_t **v, size_t *n, struct err *e)
 {
-	return list(l->seg, false, v, n, e);
+	return list(l, false, v, n, e);
 }
 
 int
@@ -433,7 +409,7 @@ layout_list_epochs(const struct layout *l, uint64_t **v, size_t *n,
 {
 	*v = NULL;
 	*n = 0;
-	return l->epoch == -1 ? 0 : list(l->epoch, true, v, n, e);
+	return l->epoch == -1 ? 0 : list(l, true, v, n, e);
 }
 
 uint64_t
@@ -460,7 +436,7 @@ layout_open_segment(const struct layout *l, uint64_t first, int *fd,
 
 	segment_name(name, first);
 	if ((r = openat(l->seg, name, O_RDONLY | O_CLOEXEC)) == -1)
-		return err_sys(e, "open seg/%s", name);
+		return err_sys(e, "open %s/seg/%s", l->path, name);
 	*fd = r;
 	return 0;
 }

@@ -46,7 +46,8 @@ void	layout_free(struct layout **lp);
 
 /*
  * The one writer: flock on LOCK (made if missing) and on the folder itself,
- * so that a deleted LOCK lets no second writer in.  ERR_LOCKED.
+ * so that a deleted LOCK lets no second writer in.  ERR_LOCKED.  Its messages
+ * name the archive, as those of opening do.
  */
 int	layout_lock(struct layout *l, const struct disk *d, struct err *e);
 /* Removes what ends in .tmp in all folders, which a crash left. */

@@ -2,6 +2,7 @@
 """test_repair_cli.py: archives that lack a part of their folder or of their history, before `amber-archive repair` and the
 readers: nothing that is missing may be called fit, and nothing that is only a copy may stop a reader.
 """
+import fcntl
 import json
 import os
 import shutil
@@ -172,6 +173,36 @@ def test_uncompared():
     assert s["compared"] is True, s
     out, _ = kit.expect(0, "repair", "-r", whole, "--pin", X.pin)
     assert b"not compared the log's end: the file checkpoint is missing" in out, out
+
+
+# ---- what is said of LOCK and seg/ ----
+
+def test_messages():
+    """What, where, and what to do."""
+    root = kit.copy(X.root, T + "/said")
+    fd = os.open(root, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    _, said = kit.expect(11, "repair", "-r", root, "--pin", X.pin)
+    assert "archive %s: another process writes" % root in said and "LOCK" in said and "stop" in said, said
+    os.close(fd)
+    for name, words in (("LOCK", "archive %s: open LOCK" % root), ("seg/notes.txt", "%s/seg/notes.txt is no segment: move" % root),
+                        ("epoch/notes.txt", "%s/epoch/notes.txt is no manifest: move" % root)):
+        if os.path.exists(root + "/" + name):
+            os.unlink(root + "/" + name)
+        os.mkdir(root + "/" + name)
+        got, out, said = kit.run("repair" if name == "LOCK" else "verify", "-r", root, "--pin", X.pin)
+        assert got != 0 and words in said, (got, said)
+        os.rmdir(root + "/" + name)
+    os.rename(root + "/seg", T + "/seg_away")
+    for c in ("list", "verify", "repair"):
+        _, said = kit.expect(1, c, "-r", root)
+        assert "archive %s: " % root in said and "open folder seg" in said and "put back a copy" in said, said
+    os.rename(T + "/seg_away", root + "/seg")
+    path = kit.segments(root)[1]
+    os.rename(path, T + "/segment_away")
+    os.symlink(path, path)
+    _, said = kit.expect(74, "list", "-r", root)
+    assert "open %s: " % path in said, said
 
 
 # ---- a folder that is not whole ----
