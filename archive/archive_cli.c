@@ -250,14 +250,22 @@ check_pin(struct archive_cli *cli, struct err *e)
 int
 archive_cli_open(struct archive_cli *cli, struct err *e)
 {
+	/* Who writes wants the archive's own word for whose it is. */
+	bool may_lack = cli->is_pinned &&
+	    (cli->spec->flags & ARCHIVE_CLI_WRITES) == 0;
+	bool lacks_vkey = false;
 	int r;
 
-	if ((r = layout_open(&cli->layout, cli->root, e)) != 0) {
+	if ((r = layout_open_pinned(&cli->layout, cli->root,
+		 may_lack ? &cli->pin : NULL, &lacks_vkey, e)) != 0) {
 		if (r == ERR_NOENT ||
 		    (r == ERR_SYS && e->sys == ENOTDIR))
 			archive_cli_code(cli, ARCHIVE_EXIT_NONE);
 		return r;
 	}
+	if (lacks_vkey)
+		archive_cli_note(cli, "note: archive %s has no file log.vkey: "
+		    "the pinned key is all that tells the log's", cli->root);
 	if ((r = check_pin(cli, e)) != 0 ||
 	    (r = epochs_load(&cli->epochs, cli->layout, &cli->pin, e)) != 0)
 		return r;

@@ -45,6 +45,7 @@ enum {
 	ARCHIVE_CLI_KEYS = 1 << 0,	/* takes --key and --epoch-key */
 	ARCHIVE_CLI_MAY_LACK = 1 << 1,	/* goes on without an archive */
 	ARCHIVE_CLI_ALONE = 1 << 2,	/* opens the archive itself */
+	ARCHIVE_CLI_WRITES = 1 << 3,	/* into the archive */
 };
 
 struct archive_cli_spec {

@@ -170,6 +170,28 @@ lacks(struct err *e)
 int
 layout_open(struct layout **out, const char *path, struct err *e)
 {
+	return layout_open_pinned(out, path, NULL, NULL, e);
+}
+
+/* pin: NULL, or what does instead of log.vkey. */
+static int
+take_vkey(struct layout *l, const struct vkey *pin, bool *lacks_vkey,
+    struct err *e)
+{
+	int r = read_vkey(l->root, &l->vkey, e);
+
+	if (r != ERR_NOENT || pin == NULL)
+		return r;
+	err_clear(e);
+	l->vkey = *pin;
+	*lacks_vkey = true;
+	return 0;
+}
+
+int
+layout_open_pinned(struct layout **out, const char *path,
+    const struct vkey *pin, bool *lacks_vkey, struct err *e)
+{
 	struct layout *l;
 	int r;
 
@@ -187,7 +209,7 @@ layout_open(struct layout **out, const char *path, struct err *e)
 			    "there is no archive here (no file FORMAT)");
 		goto out;
 	}
-	if ((r = read_vkey(l->root, &l->vkey, e)) != 0 ||
+	if ((r = take_vkey(l, pin, lacks_vkey, e)) != 0 ||
 	    (r = open_folder(l->root, "seg", &l->seg, e)) != 0 ||
 	    ((r = open_folder(l->root, "epoch", &l->epoch, e)) != 0 &&
 		r != ERR_NOENT)) {

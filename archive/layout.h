@@ -32,12 +32,17 @@ struct layout {
 	int		 epoch;		/* -1 when there is none, as the */
 	int		 quarantine;	/* next one; recovery makes both */
 	int		 lock;		/* -1: not locked */
-	struct vkey	 vkey;		/* of log.vkey */
+	struct vkey	 vkey;		/* of log.vkey, or the pin */
 };
 
 /* An existing archive.  ERR_NOENT: there is none at path (exit 10);
  * ERR_FORMAT: FORMAT or log.vkey is not ours. */
 int	layout_open(struct layout **out, const char *path, struct err *e);
+/* The same for a reader that has the log's key: where log.vkey is missing,
+ * *lacks_vkey becomes true and pin is what vkey holds.  One that is there is
+ * read as ever. */
+int	layout_open_pinned(struct layout **out, const char *path,
+	const struct vkey *pin, bool *lacks_vkey, struct err *e);
 /* Makes what is missing (folders, FORMAT, log.vkey) durably; then opens.
  * A folder that holds other things but no FORMAT is refused (ERR_EXIST). */
 int	layout_create(const char *path, const struct vkey *vkey,

@@ -278,7 +278,7 @@ static const struct archive_cli_spec spec = {
 	.on_option = on_option,
 	.run = run,
 	.summary = summary,
-	.flags = ARCHIVE_CLI_KEYS,
+	.flags = ARCHIVE_CLI_KEYS | ARCHIVE_CLI_WRITES,
 };
 
 int

@@ -277,6 +277,34 @@ def test_all_epochs():
     assert copies(bad) == {n: want[n] for n in want if n != "1.cose"}
 
 
+def test_no_vkey():
+    """log.vkey is gone: who has the pin reads on, with a note; nobody else does, and nobody writes."""
+    root, n = kit.copy(X.root, T + "/no_vkey"), X.records()[0].index
+    os.unlink(root + "/log.vkey")
+    had = tree_of(root)
+    commands = (["verify", *X.args], ["verify", "--quick"], ["list", *X.args], ["show", n, *X.args], ["stats"], ["prove", n],
+                ["extract", X.index["plain"] if "plain" in X.index else n, "--head", *X.args])
+    for c in commands:
+        for more in ([], ["--json"] if c[0] != "extract" else []):
+            want, _ = kit.expect(0, *c, *more, "-r", X.root, "--pin", X.pin)
+            out, said = kit.expect(0, *c, *more, "-r", root, "--pin", X.pin)
+            assert out == want.replace(X.root.encode(), root.encode()) or c[0] in ("list", "show", "stats"), c
+            assert said.count("archive %s has no file log.vkey" % root) == 1, said
+            _, said = kit.expect(1, *c, *more, "-r", root)
+            assert "log.vkey" in said and "copy" in said, said
+    out, said = kit.expect(0, "export", "--warc", *X.args, "-r", root, "--pin", X.pin, "-o", T + "/w")
+    assert "has no file log.vkey" in said
+    # Another log's key is no key to this one, and a log.vkey that is damaged is damage.
+    other = kit.Exchanges(T, "b")
+    for level in ([], ["--quick"]):
+        kit.expect(1, "verify", *level, "-r", root, "--pin", other.pin)
+    refused(root)
+    assert tree_of(root) == had
+    for text in (b"", open(X.pin, "rb").read()[:-9]):
+        open(root + "/log.vkey", "wb").write(text)
+        kit.expect(1, "verify", "-r", root, "--pin", X.pin)
+
+
 with tempfile.TemporaryDirectory() as T:
     X = kit.Exchanges(T)
     kit.run_tests(globals())
