@@ -66,22 +66,64 @@ insert(struct against *a, const struct checkpoint *cp, const char *label,
 	return 0;
 }
 
+/* A COSE_Sign1 begins with the head of an array of four; notes and receipts
+ * are text. */
+static bool
+is_manifest(const uint8_t *p, size_t n)
+{
+	return n > 0 && p[0] == 0x84;
+}
+
+static int
+parse(struct against_note *out, const void *p, size_t n,
+    const struct vkey *pin, struct err *e)
+{
+	static const char receipt_word[] = "c2sp.org/tlog-proof";
+	struct receipt rc;
+	int r;
+
+	if (is_manifest(p, n))
+		return err_set(e, ERR_FORMAT,
+		    "it looks like a puzzle's manifest; the log holds those "
+		    "itself, and verify compares the files in epoch/ with it");
+	out->note = p;
+	out->len = n;
+	if (n < strlen(receipt_word) ||
+	    memcmp(p, receipt_word, strlen(receipt_word)) != 0)
+		return checkpoint_open(&out->cp, p, n, pin, e);
+	if ((r = receipt_verify(&rc, &out->cp, p, n, pin, e)) != 0)
+		return r;
+	out->note = rc.note;
+	out->len = rc.note_len;
+	return 0;
+}
+
+int
+against_read(struct against_note *out, struct bytes *b, const char *path,
+    const struct vkey *pin, struct err *e)
+{
+	int r;
+
+	if ((r = io_read_file(path, b, e)) == 0)
+		r = parse(out, b->p == NULL ? (uint8_t *)"" : b->p, b->len,
+		    pin, e);
+	else if (r == ERR_LIMIT)
+		r = err_set(e, ERR_FORMAT,
+		    "too long for a checkpoint or a receipt");
+	if (r != 0)
+		err_ctx(e, "%s", path);
+	return r;
+}
+
 int
 against_add(struct against *a, const char *label, const void *p, size_t n,
     struct err *e)
 {
-	static const char receipt_word[] = "c2sp.org/tlog-proof";
-	struct checkpoint cp;
-	struct receipt rc;
+	struct against_note note;
 	int r;
 
-	if (n >= strlen(receipt_word) &&
-	    memcmp(p, receipt_word, strlen(receipt_word)) == 0)
-		r = receipt_verify(&rc, &cp, p, n, &a->pin, e);
-	else
-		r = checkpoint_open(&cp, p, n, &a->pin, e);
-	if (r == 0)
-		r = insert(a, &cp, label, e);
+	if ((r = parse(&note, p, n, &a->pin, e)) == 0)
+		r = insert(a, &note.cp, label, e);
 	if (r != 0)
 		err_ctx(e, "%s", label);
 	return r;
@@ -91,17 +133,12 @@ int
 against_add_file(struct against *a, const char *path, struct err *e)
 {
 	struct bytes b = BYTES_INIT(RECEIPT_MAX);
+	struct against_note note;
 	int r;
 
-	if ((r = io_read_file(path, &b, e)) == 0)
-		r = against_add(a, path, b.p == NULL ? (uint8_t *)"" : b.p,
-		    b.len, e);
-	else {
-		if (r == ERR_LIMIT)
-			r = err_set(e, ERR_FORMAT,
-			    "too long for a checkpoint or a receipt");
+	r = against_read(&note, &b, path, &a->pin, e);
+	if (r == 0 && (r = insert(a, &note.cp, path, e)) != 0)
 		err_ctx(e, "%s", path);
-	}
 	bytes_free(&b);
 	return r;
 }

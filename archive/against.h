@@ -16,6 +16,7 @@
 #include "archive/checkpoint.h"
 
 struct against;
+struct bytes;
 struct err;
 
 enum { AGAINST_MAX = 65536 };
@@ -32,6 +33,18 @@ struct against_row {
 	char			*label;		/* for messages */
 	enum against_state	 state;
 };
+
+/* What a kept file holds; note is within the bytes it was read into. */
+struct against_note {
+	struct checkpoint	 cp;
+	const char		*note;
+	size_t			 len;
+};
+
+/* A checkpoint's file or a receipt's, read into b.  ERR_FORMAT (also for a
+ * manifest, with a word of its own), ERR_AUTH; errors of reading. */
+int	against_read(struct against_note *out, struct bytes *b,
+	const char *path, const struct vkey *pin, struct err *e);
 
 int	against_new(struct against **out, const struct vkey *pin,
 	struct err *e);

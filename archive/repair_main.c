@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/against.h"
 #include "archive/archive_cli.h"
 #include "archive/archive_commands.h"
 #include "archive/checkpoint.h"
@@ -21,7 +22,6 @@
 #include "archive/layout.h"
 #include "archive/receipt.h"
 #include "archive/recovery.h"
-#include "base/io.h"
 #include "base/stop.h"
 #include "base/units.h"
 
@@ -64,30 +64,19 @@ on_option(struct archive_cli *cli, void *arg, int c, const char *value,
 static int
 read_against(struct archive_cli *cli, struct repair *p, struct err *e)
 {
-	static const char receipt_word[] = "c2sp.org/tlog-proof";
-	struct checkpoint cp;
-	struct receipt rc;
+	struct against_note note;
 	int r;
 
-	if ((r = io_read_file(p->against_path, &p->against, e)) != 0)
-		goto out;
-	p->note = p->against.p == NULL ? "" : (const char *)p->against.p;
-	p->note_len = p->against.len;
-	if (p->note_len >= strlen(receipt_word) &&
-	    memcmp(p->note, receipt_word, strlen(receipt_word)) == 0) {
-		r = receipt_verify(&rc, &cp, p->note, p->note_len, &cli->pin,
-		    e);
-		if (r == 0) {
-			p->note = rc.note;
-			p->note_len = rc.note_len;
-		}
-	} else
-		r = checkpoint_open(&cp, p->note, p->note_len, &cli->pin, e);
-out:
-	if (r != 0) {
-		err_ctx(e, "--against %s", p->against_path);
-		archive_cli_code(cli, ARCHIVE_EXIT_USAGE);
+	r = against_read(&note, &p->against, p->against_path, &cli->pin, e);
+	if (r == 0) {
+		p->note = note.note;
+		p->note_len = note.len;
+		return 0;
 	}
+	err_ctx(e, r == ERR_FORMAT || r == ERR_AUTH ?
+		"--against takes a checkpoint or a receipt of this log" :
+		"--against");
+	archive_cli_code(cli, ARCHIVE_EXIT_USAGE);
 	return r;
 }
 

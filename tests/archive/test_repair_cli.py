@@ -112,6 +112,13 @@ def test_against():
             said = refused(root, "--against", kept, code=20)
             assert "rewritten" in said and "given checkpoint" in said, said
             kit.expect(20, "verify", "-r", root, "--pin", X.pin, "--against", kept)
+    # What is neither: refused, as a wrong command line, and what is taken is said.
+    for text, words in ((X.manifests()[0].payload, "a puzzle's manifest"), (b"rubbish", ""), (b"", ""),
+                        (X.manifests()[0].payload + bytes(1 << 17), "too long")):
+        open(kept, "wb").write(text)
+        for c in ("verify", "repair"):
+            _, said = kit.expect(2, c, "-r", root, "--pin", X.pin, "--against", kept)
+            assert "takes a checkpoint or a receipt of this log: %s: " % kept in said and words in said, said
     # Damage on the way is no contradiction.
     open(kept, "wb").write(X.id.checkpoint(7, tree.root(7)))
     f = [f for f in kit.frames(kit.segments(root)[1]) if f.kind == kit.RECORD][1]
