@@ -185,6 +185,18 @@ merkle_prover_add(struct merkle_prover *p, const struct merkle_hash *leaf)
 	p->tree.size++;
 }
 
+void
+merkle_prover_skip(struct merkle_prover *p, const struct merkle *to)
+{
+	assert(to->size >= p->tree.size && to->size <= p->index);
+	p->tree = *to;
+	/* Left siblings that end before the leaf and lie in this tree are nodes
+	 * of its frontier; others are completed by the leaves that follow. */
+	for (unsigned h = 0; h < MERKLE_LEVELS; h++)
+		if ((to->size >> h & 1) != 0)
+			prover_see(p, h, (to->size >> h) - 1, &to->node[h]);
+}
+
 int
 merkle_prover_end(const struct merkle_prover *p, struct merkle_proof *out,
     struct err *e)

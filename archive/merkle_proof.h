@@ -47,6 +47,9 @@ struct merkle_prover {
 void	merkle_prover_begin(struct merkle_prover *p, uint64_t index);
 void	merkle_prover_add(struct merkle_prover *p,
 	const struct merkle_hash *leaf);
+/* Instead of the leaves up to a size: the tree of that size, of at most index
+ * leaves, by somebody who vouches for it. */
+void	merkle_prover_skip(struct merkle_prover *p, const struct merkle *to);
 /* At the size reached.  ERR_NOENT when the leaf has not passed yet. */
 int	merkle_prover_end(const struct merkle_prover *p,
 	struct merkle_proof *out, struct err *e);

@@ -26,6 +26,7 @@ static const struct option options[] = {
 struct prove {
 	const char		*output;
 	uint64_t		 index, size;
+	uint64_t		 damaged;	/* segments that were passed */
 	struct merkle_prover	 prover;
 	uint8_t			 leaf_data[SEAL_LEAF_LEN];
 	size_t			 leaf_len;	/* 0: not passed yet */
@@ -83,17 +84,41 @@ take(struct prove *p, const struct segment_frame *f, struct err *e)
 	return 0;
 }
 
-/* The hash of what is damaged is part of every proof behind it. */
-static int
-no_proof(const struct prove *p, const struct walk *w, int r, struct err *e)
+static void
+on_bad(void *arg, const struct walk_place *place, const struct err *why)
 {
-	walk_where(w, r, e);
-	if (r == ERR_FORMAT || r == ERR_CORRUPT)
-		err_ctx(e,
-		    "entry %" PRIu64 " cannot be proven from this archive "
-		    "until a copy of a damaged file is put back",
-		    p->index);
-	return r;
+	(void)arg;
+	(void)place;
+	(void)why;	/* one place a segment is enough: verify tells all */
+}
+
+/*
+ * The walk stands at a fault.  The hash of what is damaged there is part of
+ * every proof up to its segment's end; behind that the tree is what the
+ * segment's signed closing frames say.
+ */
+static int
+pass(struct archive_cli *cli, struct prove *p, struct walk *w, int fault,
+    struct err *why, struct err *e)
+{
+	int r;
+
+	walk_where(w, fault, why);
+	if (fault != ERR_FORMAT && fault != ERR_CORRUPT)
+		return err_set(e, fault, "%s", why->msg);
+	r = p->leaf_len > 0 ? ERR_NOENT : walk_resume(w, on_bad, NULL, e);
+	if (r == 0 && walk_scan(w)->tree.size <= p->index) {
+		merkle_prover_skip(&p->prover, &walk_scan(w)->tree);
+		p->damaged++;
+		return archive_cli_damage(cli, why, e);
+	}
+	if (r != 0 && r != ERR_NOENT)
+		return r;
+	return err_set(e, fault,
+	    "entry %" PRIu64 " cannot be proven from this archive until a copy "
+	    "of that file is put back, as the hash of what is damaged is part "
+	    "of its proof: %s",
+	    p->index, why->msg);
 }
 
 static int
@@ -106,14 +131,15 @@ prove(struct archive_cli *cli, struct prove *p, struct walk *w,
 
 	merkle_prover_begin(&p->prover, p->index);
 	while (!p->is_done) {
+		struct err why = ERR_INIT;
+
 		walk_progress(w, &done, &all);
 		archive_cli_progress(cli, "hashed %.1f%%",
 		    all == 0 ? 0 : 100 * (double)done / (double)all);
-		if ((r = walk_next(w, &f, e)) == ERR_EOF)
+		if ((r = walk_next(w, &f, &why)) == ERR_EOF)
 			break;
+		r = r == 0 ? take(p, &f, e) : pass(cli, p, w, r, &why, e);
 		if (r != 0)
-			return no_proof(p, w, r, e);
-		if ((r = take(p, &f, e)) != 0)
 			return r;
 	}
 	if (p->is_done)
@@ -183,8 +209,9 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 		&cli->pin, NULL) != 0)
 		bytes_clear(&p->own_note);
 	if ((r = walk_new(&w, &wo, e)) == 0 &&
-	    (r = prove(cli, p, w, e)) == 0)
-		r = put(cli, p, e);
+	    (r = prove(cli, p, w, e)) == 0 &&
+	    (r = put(cli, p, e)) == 0)
+		archive_cli_damaged(cli, p->damaged);
 	walk_free(&w);
 	out_file_free(&p->out);
 	bytes_free(&p->receipt);
@@ -200,6 +227,7 @@ summary(const struct archive_cli *cli, const void *arg, struct json *j)
 	(void)cli;
 	json_uint(j, "index", p->index);
 	json_uint(j, "size", p->size);
+	json_uint(j, "damaged", p->damaged);
 }
 
 static const struct archive_cli_spec spec = {
@@ -207,7 +235,8 @@ static const struct archive_cli_spec spec = {
 	.usage = "N",
 	.what = "Makes a receipt for entry N: its place in the log, up to "
 		"the first checkpoint\nthat covers it.  The log is verified "
-		"that far.\n",
+		"that far; a damaged segment before the\nentry's own is "
+		"passed if its signed end is whole.\n",
 	.own_help = "  -o, --output FILE\n"
 		    "                   where to; default: stdout\n",
 	.options = options,

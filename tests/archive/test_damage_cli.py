@@ -240,21 +240,36 @@ def test_stats():
 
 
 def test_prove():
-    """Before the damage a proof as ever; behind it none, and why."""
+    """Before the damage a proof as ever; behind it none up to the segment's end, and why; then as ever."""
     bad = [f for f in kit.frames(PATHS[1]) if f.kind == kit.RECORD][1]
     root = kit.copy(X.root, T + "/prove")
     kit.flip(kit.segments(root)[1], bad.offset + 300, 1)
+    name, end = os.path.basename(PATHS[1]), kit.first_of(PATHS[2])
+    assert bad.index in indices_in(PATHS[1]) and EVERY[-1] > end
     for n in EVERY:
         got, out, said = kit.run("prove", "-r", root, n)
         if n < bad.index:
             assert got == 0 and out == RECEIPTS[n]
+        elif n >= end:
+            assert got == 1 and out == RECEIPTS[n], (n, got, said)
+            assert "seg/%s, offset %d" % (name, bad.offset) in said and "copy" in said, said
+            v = lines(kit.run("prove", "-r", root, n, "--json")[1])
+            assert [x["message_type"] for x in v] == ["error", "receipt", "summary"] and v[-1]["damaged"] == 1, v
+            assert v[1]["receipt"].encode() == RECEIPTS[n]
         else:
+            assert "part of its proof: seg/%s, offset" % name in said, said
             assert got == 1 and out == b"", (n, got)
             assert "offset %d" % bad.offset in said and "entry %d" % n in said and "copy" in said, said
             kit.expect(1, "prove", "-r", root, n, "-o", T + "/none")
             assert not os.path.exists(T + "/none")
             v = lines(kit.run("prove", "-r", root, n, "--json")[1])
             assert len(v) == 1 and v[0]["exit_code"] == 1 and "offset" in v[0]["error"]
+    # The signed end is damaged too, or its numbers are: nothing vouches for the tree behind it.
+    for f in kit.frames(PATHS[1])[-2:]:
+        worse = kit.copy(root, T + "/worse")
+        kit.flip(kit.segments(worse)[1], f.offset + 32 + 20, 1)
+        out, said = kit.expect(1, "prove", "-r", worse, EVERY[-1])
+        assert out == b"" and "part of its proof: seg/%s, offset" % name in said, said
     open(T + "/receipt", "wb").write(RECEIPTS[bad.index])
     out, said = kit.expect(1, "check", "-r", root, "--pin", X.pin, T + "/receipt")
     assert "the receipt is true, but" in said and b"very entry" not in out

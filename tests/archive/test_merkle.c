@@ -195,6 +195,37 @@ test_prover(void **state)
 	}
 }
 
+/* The leaves up to any size are passed by the tree of that size. */
+static void
+test_prover_skip(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 40; i++) {
+		for (size_t to = 0; to <= i; to++) {
+			struct merkle_prover pr;
+			struct merkle_proof p;
+			struct merkle tree;
+
+			merkle_init(&tree);
+			merkle_prover_begin(&pr, i);
+			for (size_t n = 0; n < to; n++) {
+				merkle_append(&tree, &leaves[n]);
+				if (n < to / 2)
+					merkle_prover_add(&pr, &leaves[n]);
+			}
+			merkle_prover_skip(&pr, &tree);
+			for (size_t n = to; n < 45; n++) {
+				if (n > i) {
+					assert_int_equal(merkle_prover_end(&pr,
+					    &p, NULL), 0);
+					check_proof(&p, i, n);
+				}
+				merkle_prover_add(&pr, &leaves[n]);
+			}
+		}
+	}
+}
+
 static void
 test_verify_refuses(void **state)
 {
@@ -263,6 +294,7 @@ main(void)
 		cmocka_unit_test(test_roots),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_prover),
+		cmocka_unit_test(test_prover_skip),
 		cmocka_unit_test(test_verify_refuses),
 	};
 

@@ -290,7 +290,7 @@ def test_no_vkey():
     os.unlink(root + "/log.vkey")
     had = tree_of(root)
     commands = (["verify", *X.args], ["verify", "--quick"], ["list", *X.args], ["show", n, *X.args], ["stats"], ["prove", n],
-                ["extract", X.index["plain"] if "plain" in X.index else n, "--head", *X.args])
+                ["extract", n, "--head", *X.args])
     for c in commands:
         for more in ([], ["--json"] if c[0] != "extract" else []):
             want, _ = kit.expect(0, *c, *more, "-r", X.root, "--pin", X.pin)
