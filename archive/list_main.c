@@ -47,8 +47,8 @@ put_columns(const struct list *l)
 		    "INDEX", "START", "EPOCH", "SIZE", "METHOD", "STATUS",
 		    "TYPE", "URL");
 	else
-		(void)printf("%9s  %-22s %6s %12s\n", "INDEX",
-		    "COMMITTED BY", "EPOCH", "SIZE");
+		(void)printf("%9s  %-21s %-21s %6s %12s\n", "INDEX",
+		    "NOT BEFORE", "COMMITTED BY", "EPOCH", "SIZE");
 }
 
 /* The epoch that a record is sealed under: its own, by its puzzle. */
@@ -68,8 +68,12 @@ put_sealed(const struct archive_cli *cli, const struct list *l,
 	const char *why = en->frame.type == SEGMENT_PRUNED ? "  pruned" :
 	    l->is_open					   ? "  sealed" :
 							     "";
-	char when[CLOCK_TEXT_MAX];
+	const struct epochs_row *row = epochs_of_puzzle(&cli->epochs,
+	    en->frame.head.puzzle);
+	char from[CLOCK_TEXT_MAX] = "-", when[CLOCK_TEXT_MAX];
 
+	if (row != NULL)
+		clock_format_s(row->epoch.not_before, from);
 	clock_format_s(en->mtime, when);
 	if (l->is_open)
 		(void)printf("%9" PRIu64 "  %-24s %6" PRIu64 " %12" PRIu64
@@ -77,9 +81,9 @@ put_sealed(const struct archive_cli *cli, const struct list *l,
 		    en->frame.index, "-", epoch_of(cli, en),
 		    en->frame.cipher_len, why);
 	else
-		(void)printf("%9" PRIu64 "  %-22s %6" PRIu64 " %12" PRIu64
-			     "%s\n",
-		    en->frame.index, when, epoch_of(cli, en),
+		(void)printf("%9" PRIu64 "  %-21s %-21s %6" PRIu64
+			     " %12" PRIu64 "%s\n",
+		    en->frame.index, from, when, epoch_of(cli, en),
 		    en->frame.cipher_len, why);
 }
 
@@ -280,9 +284,10 @@ run(struct archive_cli *cli, void *arg, struct err *e)
 	skim_free(&s);
 	record_free(&l->record);
 	if (r == 0 && !cli->json && !l->is_open && l->records > 0)
-		archive_cli_note(cli, "COMMITTED BY is the last write of the "
-		    "segment's file, by the file system's word: a sealed "
-		    "record tells no time");
+		archive_cli_note(cli, "a sealed record tells no time.  NOT "
+		    "BEFORE is when its epoch began, by the signed manifest; "
+		    "COMMITTED BY is the last write of the segment's file, by "
+		    "the file system's word");
 	if (r == 0 && !cli->json && cli->nargs == 1 &&
 	    l->records + l->damaged == 0)
 		archive_cli_note(cli, "no records there: what there is are "

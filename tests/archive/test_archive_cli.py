@@ -3,6 +3,7 @@
 
 What is shown is compared with the records as Python opens them; exit codes and summaries with docs/FORMAT.md.
 """
+import calendar
 import fcntl
 import hashlib
 import json
@@ -94,10 +95,23 @@ def test_help():
     assert lines(out)[-1]["exit_code"] == 2
 
 
+def stamp(text):
+    """Unix seconds of a time as it is shown."""
+    return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+
+
 def test_list():
     out, said = kit.expect(0, "list", "-r", X.root)
     assert len(out.splitlines()) == len(CAPTURES) + 1 and b"http" not in out
-    assert "file system" in said
+    assert "file system" in said and "signed manifest" in said
+    # The two times that it lies between: the epoch's beginning, and the file's last write.
+    rows = {x["index"]: x for x in lines(kit.expect(0, "list", "-r", X.root, "--json")[0])[:-1]}
+    assert out.splitlines()[0].split() == b"INDEX NOT BEFORE COMMITTED BY EPOCH SIZE".split()
+    for row in out.decode().splitlines()[1:]:
+        index, begun, by, epoch, size = row.split()
+        x = rows[int(index)]
+        assert len(row) <= 80 and (int(epoch), int(size)) == (x["epoch"], x["size"]), row
+        assert (stamp(begun), stamp(by)) == (x["epoch_not_before"], x["committed_by"]), row
     out, _ = kit.expect(0, "list", "-r", X.root, "--json", env={"AMBER_ARCHIVE": "/nowhere"})
     v = lines(out)
     assert [x["index"] for x in v[:-1]] == sorted(CAPTURES)
