@@ -137,8 +137,9 @@ peer_send(struct peer *p, const char *text, size_t n)
 	}
 }
 
-size_t
-peer_answer(const struct peer *p, size_t *body, bool is_head)
+/* Is there a whole answer?  Its head's length, or 0. */
+static size_t
+answer(const struct peer *p, size_t *body, bool is_head)
 {
 	const char *text = (const char *)p->got.p, *end, *f;
 
@@ -155,22 +156,31 @@ peer_answer(const struct peer *p, size_t *body, bool is_head)
 	return (size_t)(end + 4 - text);
 }
 
-unsigned
-peer_ask(struct peer *p, const char *request, size_t *head, size_t *body)
+size_t
+peer_wait(struct peer *p, size_t *body, bool is_head)
 {
-	bool is_head = strncmp(request, "HEAD", 4) == 0;
-	char *text;
+	size_t head;
 
-	bytes_clear(&p->got);
-	peer_send(p, request, strlen(request));
-	while ((*head = peer_answer(p, body, is_head)) == 0 &&
+	while ((head = answer(p, body, is_head)) == 0 &&
 	    !p->is_aborted && !p->has_end) {
 		event_base_loop(p->w->rig.base, EVLOOP_ONCE);
 		peer_move(p);
 	}
+	if (head != 0)
+		assert_int_equal(bytes_terminate(&p->got, NULL), 0);
+	return head;
+}
+
+unsigned
+peer_ask(struct peer *p, const char *request, size_t *head, size_t *body)
+{
+	char *text;
+
+	bytes_clear(&p->got);
+	peer_send(p, request, strlen(request));
+	*head = peer_wait(p, body, strncmp(request, "HEAD", 4) == 0);
 	if (*head == 0)
 		return 0;
-	assert_int_equal(bytes_terminate(&p->got, NULL), 0);
 	text = (char *)p->got.p;
 	assert_memory_equal(text, "HTTP/1.1 ", 9);
 	return (unsigned)strtoul(text + 9, NULL, 10);
@@ -241,4 +251,10 @@ peer_request(const struct relay_world *w, const char *method, const char *path,
 	    "HTTP/1.1\r\nHost: x.example\r\n%s\r\n", method,
 	    origin_port(w->rig.origin), path, fields);
 	return text;
+}
+
+unsigned
+peer_get(struct peer *p, const char *path, size_t *head, size_t *body)
+{
+	return peer_ask(p, peer_request(p->w, "GET", path, ""), head, body);
 }

@@ -31,10 +31,14 @@ void	peer_close(struct peer *p);
 /* Moves ciphertext both ways until nothing moves. */
 void	peer_move(struct peer *p);
 void	peer_send(struct peer *p, const char *text, size_t n);
-/* Is there a whole answer?  Its head's length, or 0. */
-size_t	peer_answer(const struct peer *p, size_t *body, bool is_head);
+/* Waits for a whole answer; its head's length, or 0 when the session ends
+ * first. */
+size_t	peer_wait(struct peer *p, size_t *body, bool is_head);
 /* Sends a request and waits for the whole answer; its status. */
 unsigned peer_ask(struct peer *p, const char *request, size_t *head,
+	size_t *body);
+/* The same with a GET of a path at the rig's origin. */
+unsigned peer_get(struct peer *p, const char *path, size_t *head,
 	size_t *body);
 /* The value of a field of the answer, copied; NULL when it is not there. */
 char	*peer_field(const struct peer *p, size_t head, const char *name);

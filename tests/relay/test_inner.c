@@ -28,8 +28,7 @@ test_fetch(void **state)
 	relay_world_open(&w, "");
 	peer_open(&p, &w);
 	for (i = 0; i < 3; i++) {
-		assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/ok",
-		    ""), &head, &body), 200);
+		assert_int_equal(peer_get(&p, "/ok", &head, &body), 200);
 		assert_true(p.is_established);
 		assert_false(p.is_busy);
 		assert_memory_equal(p.got.p + head, "hello\n", 6);
@@ -64,11 +63,7 @@ test_request_head(void **state)
 	    "Content-Length: 4\r\n\r\nbody"), &head, &body), 100);
 	/* The interim answer came first; then the real one. */
 	bytes_consume(&p.got, head);
-	while ((head = peer_answer(&p, &body, false)) == 0) {
-		event_base_loop(w.rig.base, EVLOOP_ONCE);
-		peer_move(&p);
-	}
-	assert_int_equal(bytes_terminate(&p.got, NULL), 0);
+	assert_int_not_equal(head = peer_wait(&p, &body, false), 0);
 	echo = (char *)p.got.p + head;
 	assert_memory_equal(echo, "POST /echo?a=b HTTP/1.1\r\nHost: "
 	    "origin.example:", 46);
@@ -156,8 +151,7 @@ test_answer_head(void **state)
 	(void)state;
 	relay_world_open(&w, "");
 	peer_open(&p, &w);
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/cookies", ""),
-	    &head, &body), 200);
+	assert_int_equal(peer_get(&p, "/cookies", &head, &body), 200);
 	peer_field_is(&p, head, "Set-Cookie", "session=s3cr3t");
 	peer_field_is(&p, head, "Proxy-Authenticate", NULL);
 	value = peer_field(&p, head, "Amber-Record");
@@ -167,8 +161,7 @@ test_answer_head(void **state)
 	    ""), &head, &body), 200);
 	peer_field_is(&p, head, "Content-Length", "12345");
 	assert_int_equal(p.got.len, head);
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/no-content",
-	    ""), &head, &body), 204);
+	assert_int_equal(peer_get(&p, "/no-content", &head, &body), 204);
 	peer_field_is(&p, head, "Content-Length", "5");	/* as it came */
 	assert_int_equal(p.got.len, head);
 	peer_check_receipt(&p, head);
@@ -180,8 +173,7 @@ test_answer_head(void **state)
 	peer_field_is(&p, head, "X-Odd", "\xc3\xa4\xc2\x9b" "1m\x9b");
 	assert_int_equal(p.got.len, head);
 	peer_check_receipt(&p, head);
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/gzip-bomb",
-	    ""), &head, &body), 200);
+	assert_int_equal(peer_get(&p, "/gzip-bomb", &head, &body), 200);
 	peer_field_is(&p, head, "Content-Encoding", "gzip");
 	assert_int_equal(body, 289);
 	assert_memory_equal(p.got.p + head, "\x1f\x8b\x08", 3);
@@ -201,8 +193,7 @@ test_large(void **state)
 	(void)state;
 	relay_world_open(&w, "");
 	peer_open(&p, &w);
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/limit-chunked",
-	    ""), &head, &body), 200);
+	assert_int_equal(peer_get(&p, "/limit-chunked", &head, &body), 200);
 	assert_int_equal(body, 10 << 20);
 	for (i = 0; i < body; i++)
 		if (p.got.p[head + i] != origin_pattern(i))
@@ -211,8 +202,7 @@ test_large(void **state)
 	admission_counts(w.s.admission, &c);
 	assert_int_equal(c.in_use, 0);
 	assert_int_equal(c.response_bytes, 0);
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/over", ""),
-	    &head, &body), 502);
+	assert_int_equal(peer_get(&p, "/over", &head, &body), 502);
 	peer_field_is(&p, head, "Proxy-Status", "http_response_body_size");
 	peer_check_receipt(&p, head);
 	peer_close(&p);

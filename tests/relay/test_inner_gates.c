@@ -38,8 +38,7 @@ test_tokens(void **state)
 	assert_int_equal(token_file_parse(&w.s.tokens, line, strlen(line),
 	    NULL), 0);
 	peer_open(&p, &w);
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/ok", ""),
-	    &head, &body), 407);
+	assert_int_equal(peer_get(&p, "/ok", &head, &body), 407);
 	peer_field_is(&p, head, "Proxy-Authenticate", "Bearer");
 	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/ok",
 	    "Proxy-Authorization: Bearer wrong\r\n"), &head, &body), 407);
@@ -69,12 +68,10 @@ test_stages(void **state)
 	(void)state;
 	relay_world_open(&w, "");
 	peer_open(&p, &w);
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/ok?delay=30",
-	    ""), &head, &body), 200);
+	assert_int_equal(peer_get(&p, "/ok?delay=30", &head, &body), 200);
 	peer_field_is(&p, head, "Amber-Timing", "dns=");
 	peer_field_is(&p, head, "Amber-Timing", ", tls=");
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/size/200000",
-	    ""), &head, &body), 200);
+	assert_int_equal(peer_get(&p, "/size/200000", &head, &body), 200);
 	peer_field_is(&p, head, "Amber-Timing", "first-byte=");
 	peer_field_is(&p, head, "Amber-Timing", ", body=");
 	peer_field_is(&p, head, "Amber-Timing", ", seal=");
@@ -127,11 +124,7 @@ test_about(void **state)
 	peer_field_is(&p, head, "Proxy-Status", "amber");
 	/* The answer of the request behind it is a record's. */
 	bytes_consume(&p.got, head + body);
-	while ((head = peer_answer(&p, &body, false)) == 0) {
-		event_base_loop(w.rig.base, EVLOOP_ONCE);
-		peer_move(&p);
-	}
-	assert_int_equal(bytes_terminate(&p.got, NULL), 0);
+	assert_int_not_equal(head = peer_wait(&p, &body, false), 0);
 	peer_check_receipt(&p, head);
 	/* One that may be forwarded is, with all that follows from it. */
 	assert_int_equal(peer_ask(&p, peer_request(&w, "OPTIONS", "/ok",
@@ -163,8 +156,7 @@ test_admission(void **state)
 	peer_open(&p, &w);
 	for (i = 0; i < TEST_COUNT(closed); i++) {
 		admission_set_closed(w.s.admission, closed[i].why);
-		assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/ok",
-		    ""), &head, &body), 503);
+		assert_int_equal(peer_get(&p, "/ok", &head, &body), 503);
 		peer_field_is(&p, head, "Amber-Reason", closed[i].reason);
 		peer_field_is(&p, head, "Retry-After", "");
 	}
@@ -172,13 +164,11 @@ test_admission(void **state)
 	peer_open(&busy, &w);
 	peer_send(&busy, peer_request(&w, "GET", "/ok?delay=2000", ""),
 	    strlen(peer_request(&w, "GET", "/ok?delay=2000", "")));
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/ok", ""),
-	    &head, &body), 503);
+	assert_int_equal(peer_get(&p, "/ok", &head, &body), 503);
 	peer_field_is(&p, head, "Amber-Reason", "permits");
 	/* The busy one goes away: its permit is free again. */
 	peer_close(&busy);
-	assert_int_equal(peer_ask(&p, peer_request(&w, "GET", "/ok", ""),
-	    &head, &body), 200);
+	assert_int_equal(peer_get(&p, "/ok", &head, &body), 200);
 	peer_close(&p);
 	relay_world_close(&w);
 }
@@ -202,10 +192,7 @@ test_slow_body(void **state)
 	admission_counts(w.s.admission, &c);
 	assert_true(c.request_bytes >= 8);
 	event_active(p.inner->timer, EV_TIMEOUT, 0);	/* its time is up */
-	while ((head = peer_answer(&p, &body, false)) == 0) {
-		event_base_loop(w.rig.base, EVLOOP_ONCE);
-		peer_move(&p);
-	}
+	assert_int_not_equal(head = peer_wait(&p, &body, false), 0);
 	assert_memory_equal(p.got.p, "HTTP/1.1 408 ", 13);
 	while (!p.has_end)
 		peer_move(&p);
