@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "relay/amberd_doubts.h"
 #include "relay/config.h"
-#include "relay/resolver.h"
+#include "relay/resolv_conf.h"
 #include "transport/http_listener.h"
 
 static bool
@@ -50,9 +50,8 @@ amberd_doubts(const struct config *c, void (*say)(const char *text))
 {
 	struct err e = ERR_INIT;
 
-	if (c->dns_servers.n == 0 &&
-	    resolver_system_servers(RESOLVER_CONF) == 0)
-		say(RESOLVER_CONF " names no DNS server, so 127.0.0.1 is "
+	if (c->dns_servers.n == 0 && resolv_conf_servers(RESOLV_CONF) == 0)
+		say(RESOLV_CONF " names no DNS server, so 127.0.0.1 is "
 		    "asked; dns_servers names others");
 	if (http_listener_check_files((size_t)c->connections, &e) != 0)
 		say(e.msg);

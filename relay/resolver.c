@@ -11,7 +11,6 @@
  * none was reached.  Then the name is asked once more on a channel that takes
  * such an answer for one, which tells them apart.
  */
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/queue.h>
 
@@ -25,15 +24,14 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/log.h"
+#include "relay/resolv_conf.h"
 #include "relay/resolver.h"
 
 enum {
 	TRY_MS = 1500,		/* c-ares' wait for one server */
 	TRIES = 3,
 	SERVERS_TEXT_MAX = 4096,
-	CONF_MAX = 1 << 20,	/* bytes of a resolv.conf */
 	HOST_MAX = 256,		/* bytes of a name, with the NUL */
 };
 
@@ -181,49 +179,6 @@ set_servers(struct resolver *r, const char *const *servers, size_t n,
 						  "with or without a port");
 	bytes_free(&csv);
 	return ret;
-}
-
-/* One line of resolv.conf; an IPv6 address may have a scope behind it. */
-static bool
-names_server(const char *line)
-{
-	static const char word[] = "nameserver";
-	unsigned char addr[16];
-	char text[INET6_ADDRSTRLEN];
-	size_t n;
-
-	if (strncmp(line, word, sizeof(word) - 1) != 0)
-		return false;
-	line += sizeof(word) - 1;
-	if (*line != ' ' && *line != '\t')
-		return false;
-	line += strspn(line, " \t");
-	n = strcspn(line, " \t\r\n;#%");
-	if (n >= sizeof(text))
-		return false;
-	memcpy(text, line, n);
-	text[n] = '\0';
-	return inet_pton(AF_INET6, text, addr) == 1 ||
-	    (line[n] != '%' && inet_pton(AF_INET, text, addr) == 1);
-}
-
-size_t
-resolver_system_servers(const char *path)
-{
-	struct bytes text = BYTES_INIT(CONF_MAX);
-	const char *at;
-	size_t n = 0;
-
-	if (io_read_file(path, &text, NULL) != 0 ||
-	    bytes_terminate(&text, NULL) != 0)
-		goto out;
-	for (at = (const char *)text.p; *at != '\0'; at += *at == '\n') {
-		n += names_server(at);
-		at += strcspn(at, "\n");
-	}
-out:
-	bytes_free(&text);
-	return n;
 }
 
 static int
@@ -424,7 +379,7 @@ note_silence(struct resolver *r, bool is_silent)
 {
 	if (is_silent && ++r->silences == RESOLVER_SILENCES)
 		log_error("DNS: no server has answered %d queries in a row; "
-		    "see dns_servers and " RESOLVER_CONF, RESOLVER_SILENCES);
+		    "see dns_servers and " RESOLV_CONF, RESOLVER_SILENCES);
 	else if (!is_silent && r->silences >= RESOLVER_SILENCES)
 		log_info("DNS: a server answers again");
 	if (!is_silent)

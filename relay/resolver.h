@@ -46,12 +46,7 @@ struct resolver_result {
 	struct sockaddr_storage	addrs[RESOLVER_ADDRS_MAX];
 };
 
-#define RESOLVER_CONF	"/etc/resolv.conf"
-/* How many servers a resolv.conf names in a way that c-ares understands; of a
- * file that cannot be read, 0.  If there are none it asks 127.0.0.1. */
-size_t	resolver_system_servers(const char *path);
-
-/* servers: "address[:port]" or "[v6]:port"; n 0: those of RESOLVER_CONF. */
+/* servers: "address[:port]" or "[v6]:port"; n 0: those of RESOLV_CONF. */
 int	resolver_new(struct resolver **out, struct event_base *base,
 	const char *const *servers, size_t n, struct err *e);
 /* Queries under way are dropped without their callback. */

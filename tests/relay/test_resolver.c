@@ -227,37 +227,6 @@ test_servers(void **state)
 	}
 }
 
-static const struct { const char *text; size_t want; } conf_rows[] = {
-	{ "", 0 },
-	{ "search example\noptions edns0", 0 },
-	{ "nameserver 192.0.2.1", 1 },
-	{ "# x\nnameserver\t192.0.2.1 \nnameserver 2001:db8::1\n", 2 },
-	{ "nameserver fe80::1%eth0\r\nnameserver 192.0.2.1#x\n", 2 },
-	{ "nameserver\nnameserver ns.example\nnameserver 192.0.2\n", 0 },
-	{ "#nameserver 192.0.2.1\n nameserver 192.0.2.1\n", 0 },
-	{ "nameserver 192.0.2.1%eth0\nnameservers 192.0.2.1\n", 0 },
-};
-
-static void
-test_system(void **state)
-{
-	char *folder = test_folder_make(), *path = test_path(folder, "conf");
-	size_t i;
-
-	(void)state;
-	assert_int_equal(resolver_system_servers(path), 0);
-	assert_int_equal(resolver_system_servers(folder), 0);
-	for (i = 0; i < TEST_COUNT(conf_rows); i++) {
-		test_file_write(path, conf_rows[i].text,
-		    strlen(conf_rows[i].text));
-		if (resolver_system_servers(path) != conf_rows[i].want)
-			fail_msg("row %zu", i);
-	}
-	test_folder_remove(folder);
-	free(path);
-	free(folder);
-}
-
 /* ---- what c-ares may say ---- */
 
 static bool is_faked;
@@ -331,7 +300,6 @@ main(void)
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_dead_server),
 		cmocka_unit_test(test_servers),
-		cmocka_unit_test(test_system),
 		cmocka_unit_test(test_no_list),
 	};
 
