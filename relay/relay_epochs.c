@@ -36,6 +36,7 @@ struct relay_epochs {
 	struct event		*timer;
 	uint64_t		 lease_ms;
 	bool			 has_served, is_draining;
+	bool			 is_full;	/* the disk, as was told */
 	struct one		 at[KEPT];
 	struct relay_epochs_info info;
 	void			(*on_published)(uint64_t number, void *arg);
@@ -224,6 +225,20 @@ closed_by(const struct relay_epochs *ep, bool is_waiting)
 						       ADMISSION_EXPIRED;
 }
 
+/* One line each way, however many requests are refused in between. */
+static void
+tell_room(struct relay_epochs *ep)
+{
+	const bool is_full = !archive_has_room(ep->s->archive);
+
+	if (is_full && !ep->is_full)
+		log_warn("the archive's disk is full: requests are refused "
+			 "until there is room");
+	else if (!is_full && ep->is_full)
+		log_info("the archive's disk has room again");
+	ep->is_full = is_full;
+}
+
 static void
 settle(struct relay_epochs *ep)
 {
@@ -232,6 +247,7 @@ settle(struct relay_epochs *ep)
 
 	forget_old(ep, now);
 	is_waiting = publish_waiting(ep);
+	tell_room(ep);
 	announce(ep, serving(ep, now));
 	list(ep, now);
 	admission_set_closed(ep->s->admission, closed_by(ep, is_waiting));

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/relay/relay_world.h"
 #include "tests/test_util.h"
@@ -180,14 +182,30 @@ test_lease(void **state)
 	stand_close(&st);
 }
 
+/* What the log says, in this order, and each but once. */
+static void
+is_told_once(const char *log, const char *first, const char *then)
+{
+	const char *a = strstr(log, first), *b = strstr(log, then);
+
+	if (a == NULL || b == NULL || b < a ||
+	    strstr(a + 1, first) != NULL || strstr(b + 1, then) != NULL)
+		fail_msg("not once, and in order, \"%s\" and \"%s\":\n%s",
+		    first, then, log);
+}
+
 /* No room for the manifest: refused for that reason, and published when
  * there is room again. */
 static void
 test_full_disk(void **state)
 {
+	struct test_capture c;
 	struct stand st;
+	char *log;
+	size_t n;
 
 	(void)state;
+	test_capture_begin(&c, STDERR_FILENO);
 	stand_open(&st);
 	is_full = true;
 	hand_over(&st);
@@ -198,6 +216,10 @@ test_full_disk(void **state)
 	assert_int_equal(st.published, NUMBER);
 	assert_int_equal(append(&st), 0);
 	stand_close(&st);
+	log = test_capture_end(&c, &n);
+	is_told_once(log, "the archive's disk is full: requests are refused",
+	    "the archive's disk has room again");
+	free(log);
 }
 
 int
