@@ -203,6 +203,8 @@ archive_open_writer(struct archive **out, const struct archive_opts *o,
 	if ((r = open_layout(a, e)) != 0 ||
 	    (r = commit_new(&a->commit, a->l, &a->o.commit, report, e)) != 0)
 		goto out;
+	a->o.commit.recovery.keys = NULL;	/* the caller may wipe them */
+	a->o.commit.recovery.nkeys = 0;
 	a->size = commit_size(a->commit);
 	if ((r = start(a, e)) != 0)
 		goto out;

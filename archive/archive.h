@@ -38,7 +38,8 @@ struct archive_opts {
 	const struct vkey	*vkey;		/* the log's; copied */
 	struct event_base	*base;
 	/* disk (NULL: system), signer (borrowed; called from the committer
-	 * thread), external checkpoint, keys, on_fatal. */
+	 * thread), external checkpoint, keys (for the opening alone),
+	 * on_fatal. */
 	struct commit_opts	 commit;
 	size_t			 queue_records;	/* 0: the default */
 	size_t			 queue_bytes;

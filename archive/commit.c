@@ -54,6 +54,8 @@ commit_new(struct commit **out, struct layout *l, const struct commit_opts *o,
 	}
 	c->l = l;
 	c->o = *o;
+	c->o.recovery.keys = NULL;	/* may end with the opening */
+	c->o.recovery.nkeys = 0;
 	c->d = o->recovery.disk;
 	if (c->o.segment_bytes == 0)
 		c->o.segment_bytes = SEGMENT_BYTES;

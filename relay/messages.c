@@ -80,10 +80,11 @@ message_start_encode(const struct message_start *m, struct bytes *out,
 	struct cbor_write w;
 
 	cbor_write_begin(&w, out);
-	cbor_write_array(&w, 3);
+	cbor_write_array(&w, 4);
 	write_text(&w, &m->config);
 	write_text(&w, &m->tokens);
 	write_text(&w, &m->vkey);
+	cbor_write_uint(&w, m->epochs);
 	return cbor_write_end(&w, e);
 }
 
@@ -92,13 +93,20 @@ message_start_decode(struct message_start *m, const void *p, size_t n,
     struct err *e)
 {
 	struct cbor_read r;
+	int ret;
 
 	cbor_read_begin(&r, p, n);
-	cbor_read_array_fixed(&r, 3, e);
+	cbor_read_array_fixed(&r, 4, e);
 	read_text(&r, &m->config, e);
 	read_text(&r, &m->tokens, e);
 	read_text(&r, &m->vkey, e);
-	return cbor_read_end(&r, e);
+	cbor_read_uint(&r, &m->epochs, e);
+	if ((ret = cbor_read_end(&r, e)) != 0)
+		return ret;
+	if (m->epochs > MESSAGE_EPOCHS_MAX)
+		return err_set(e, ERR_FORMAT, "%llu epochs at a start",
+		    (unsigned long long)m->epochs);
+	return 0;
 }
 
 int

@@ -62,10 +62,14 @@ struct message_bytes {
 };
 
 /* The config as amberd has it, printed; and the token file's content. */
+enum { MESSAGE_EPOCHS_MAX = 16 };
 struct message_start {
 	struct message_text	config;
 	struct message_text	tokens;		/* n 0: open access */
 	struct message_text	vkey;		/* the identity's */
+	/* So many MESSAGE_EPOCH follow at once, for the archive is opened
+	 * with their keys; 0 in MESSAGE_RELOAD. */
+	uint64_t		epochs;
 };
 
 struct message_epoch {

@@ -20,6 +20,7 @@
 #include "relay/redact.h"
 #include "relay/relay_carrier.h"
 #include "relay/relay_epochs.h"
+#include "relay/relay_handed.h"
 #include "relay/relay_life.h"
 #include "relay/relay_setup.h"
 #include "relay/token_file.h"
@@ -334,6 +335,7 @@ relay_life_serve(struct relay_life *l, int fd, struct err *e)
 	l->tick = event_new(l->s.base, -1, EV_PERSIST, relay_on_tick, l);
 	if (l->tick == NULL || event_add(l->tick, &tick) == -1)
 		return err_set(e, ERR_NOMEM, "no timer");
+	relay_handed_give(&l->handed, l->epochs);
 	return ask_leaf(l, e);
 }
 
@@ -367,6 +369,7 @@ relay_life_close(struct relay_life *l, bool is_clean)
 		return;		/* the process ends here and now */
 	frame_peer_free(&l->supervisor);
 	relay_epochs_free(&l->epochs);
+	relay_handed_free(&l->handed);
 	upstream_free(&l->s.upstream);
 	admission_free(&l->s.admission);
 	signer_free(&l->signer);

@@ -23,6 +23,7 @@ struct message_ready;
 struct message_start;
 struct policy;
 struct relay_direct;
+struct relay_handed;
 struct secret;
 struct signer;
 
@@ -37,6 +38,7 @@ struct relay_life {
 	struct signer		*signer;
 	struct secret		*seed;		/* of the TLS leaf to come */
 	struct relay_epochs	*epochs;
+	struct relay_handed	*handed;	/* until epochs has them */
 	struct relay_status	 status;
 	struct exchange_server	*outer;
 	struct relay_direct	*direct;

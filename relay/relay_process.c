@@ -18,6 +18,7 @@
 #include "base/secret.h"
 #include "relay/config.h"
 #include "relay/messages.h"
+#include "relay/relay_handed.h"
 #include "relay/relay_life.h"
 #include "relay/relay_process.h"
 #include "relay/relay_setup.h"
@@ -25,12 +26,13 @@
 
 enum { START_MS = 30000, START_MAX = 3 << 20 };
 
-/* The first message, before there is a loop. */
+/* The first message and the epochs that it announces, before there is a
+ * loop. */
 static int
 receive_start(struct relay_life *life, struct err *e)
 {
 	struct bytes buf = BYTES_INIT(START_MAX);
-	struct message_start m;
+	struct message_start m = { .epochs = 0 };
 	struct frame f;
 	int r;
 
@@ -43,6 +45,9 @@ receive_start(struct relay_life *life, struct err *e)
 	    (r = message_start_decode(&m, f.body, f.len, e)) == 0)
 		r = relay_life_configure(life, &m, e);
 	bytes_free(&buf);
+	if (r == 0)
+		r = relay_handed_receive(&life->handed, RELAY_FD_MESSAGES,
+		    (size_t)m.epochs, START_MS, e);
 	return r;
 }
 
@@ -83,6 +88,8 @@ open_archive(struct relay_life *life, struct err *e)
 	if ((r = signer_remote_new(&life->signer, RELAY_FD_SIGNER, e)) != 0)
 		return r;
 	o.commit.recovery.signer = life->signer;
+	o.commit.recovery.keys = relay_handed_keys(life->handed, &life->vkey,
+	    &o.commit.recovery.nkeys);
 	if ((r = archive_open_writer(&life->s.archive, &o, &rec, e)) != 0)
 		return r;
 	if (rec.quarantined > 0)

@@ -4,9 +4,9 @@
  * Started by the supervisor by fork and exec of amberd itself; fd 3 is the
  * socket of messages, fd 4 the signer's.  It holds no identity: its TLS leaf
  * has a key of its own that the supervisor certified.  It waits for
- * MESSAGE_START, binds its listeners, becomes its user, confines itself,
- * opens the archive, and serves until MESSAGE_STOP (drain) or the end of
- * fd 3 (stop at once).
+ * MESSAGE_START and the epochs that go on, binds its listeners, becomes its
+ * user, confines itself, opens the archive, and serves until MESSAGE_STOP
+ * (drain) or the end of fd 3 (stop at once).
  */
 #ifndef AMBER_RELAY_RELAY_PROCESS_H
 #define AMBER_RELAY_RELAY_PROCESS_H

@@ -45,8 +45,9 @@ make_texts(struct supervisor *s, struct message_start *m, char **config,
 	return 0;
 }
 
+/* epochs: so many follow. */
 static void
-send_texts(struct supervisor *s,
+send_texts(struct supervisor *s, uint64_t epochs,
     void (*send)(struct relay_child *, const struct message_start *))
 {
 	char *config, vkey[VKEY_TEXT_MAX];
@@ -57,6 +58,7 @@ send_texts(struct supervisor *s,
 		relay_child_kill(s->relay);
 		return;
 	}
+	m.epochs = epochs;
 	send(s->relay, &m);
 	free(config);
 }
@@ -65,7 +67,7 @@ void
 supervisor_relay_reload(struct supervisor *s)
 {
 	if (s->relay != NULL)
-		send_texts(s, relay_child_send_reload);
+		send_texts(s, 0, relay_child_send_reload);
 }
 
 /* Everything that a relay of this moment has to know. */
@@ -73,8 +75,13 @@ static void
 send_all(struct supervisor *s)
 {
 	const struct schedule_live *l = NULL;
+	uint64_t n = 0;
 
-	send_texts(s, relay_child_send_start);
+	while (n < MESSAGE_EPOCHS_MAX &&
+	    (l = schedule_each(s->epochs, l)) != NULL)
+		n++;
+	send_texts(s, n, relay_child_send_start);
+	l = NULL;
 	while ((l = schedule_each(s->epochs, l)) != NULL)
 		relay_child_send_epoch(s->relay, l);
 }

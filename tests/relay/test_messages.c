@@ -99,7 +99,7 @@ static void
 test_start(void **state)
 {
 	struct message_start m = { TEXT("permits = 1\n"), { NULL, 0 },
-		TEXT("a+00000000+x") }, got;
+		TEXT("a+00000000+x"), MESSAGE_EPOCHS_MAX }, got;
 	struct bytes b = BYTES_INIT(4096);
 
 	(void)state;
@@ -108,7 +108,12 @@ test_start(void **state)
 	assert_true(IS(got.config, "permits = 1\n"));
 	assert_int_equal(got.tokens.n, 0);
 	assert_true(IS(got.vkey, "a+00000000+x"));
+	assert_int_equal(got.epochs, MESSAGE_EPOCHS_MAX);
 	check_strict(&b, decode_start);
+	m.epochs++;
+	assert_int_equal(message_start_encode(&m, &b, NULL), 0);
+	assert_int_equal(decode_start(b.p, b.len, NULL), ERR_FORMAT);
+	bytes_free(&b);
 }
 
 static void
