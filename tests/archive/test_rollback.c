@@ -11,6 +11,7 @@
 #include "archive/layout.h"
 #include "archive/note.h"
 #include "archive/segment_write.h"
+#include "archive/signer.h"
 #include "base/identity.h"
 #include "tests/archive/one_archive.h"
 #include "tests/archive/sample.h"
@@ -62,6 +63,45 @@ test_checkpoint_file(void **state)
 		free(rows[i].p);
 	free(seg.p);
 	free(cp.p);
+}
+
+/* A signer that remembers another history, of as many entries or of fewer:
+ * that shows before anything is mended. */
+static void
+test_other_signer(void **state)
+{
+	const size_t sizes[] = { 4, 2 };
+	struct one_archive *w = *state;
+	char *folder = test_path(w->path, "seg");
+	struct kept seg;
+
+	one_archive_make(w, 3, false, false);
+	assert_int_equal(unlink(w->checkpoint), 0);
+	seg = keep(w->seg);
+	for (size_t i = 0; i < TEST_COUNT(sizes); i++) {
+		struct merkle_hash leaves[4] = { { { 1 } } };
+		struct bytes note = BYTES_INIT(NOTE_MAX);
+		struct signer *s = NULL;
+		struct merkle empty;
+		struct err e = ERR_INIT;
+
+		merkle_init(&empty);
+		assert_int_equal(signer_local_new(&s, sample.id, NULL), 0);
+		assert_int_equal(signer_resume(s, &empty, NULL, 0, NULL), 0);
+		assert_int_equal(signer_extend(s, leaves, sizes[i], &note,
+				     NULL),
+		    0);
+		life_init(&w->f, sample.id);
+		w->f.o.recovery.signer = s;
+		assert_int_equal(life_open(&w->f, w->path, &e), ERR_CORRUPT);
+		test_err_is(&e, ERR_CORRUPT, "the signer's last note");
+		test_file_is(w->seg, seg.p, seg.n);
+		assert_int_equal(test_folder_count(folder), 1);
+		signer_free(&s);
+		bytes_free(&note);
+	}
+	free(folder);
+	free(seg.p);
 }
 
 /* An older copy put back: known by the checkpoint, the signer's memory or an
@@ -228,6 +268,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_checkpoint_file),
+		TEST(test_other_signer),
 		TEST(test_older_copy),
 		TEST(test_missing_segment),
 		TEST(test_later),
