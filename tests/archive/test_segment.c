@@ -144,6 +144,17 @@ static void
 test_pruned(void **state)
 {
 	struct bytes b = BYTES_INIT(SEGMENT_PRUNED_MAX);
+	const struct {
+		const char	*name;
+		uint64_t	 len;
+		int		 want;
+	} lengths[] = {
+		{ "shorter than any", SEAL_PLAIN_MIN + SEAL_TAG_LEN - 1, ERR_FORMAT },
+		{ "not padded", SEAL_PLAIN_MIN + SEAL_TAG_LEN + 1, ERR_FORMAT },
+		{ "the longest", (63 << 20) + SEAL_TAG_LEN, 0 },
+		{ "over the cap", (64 << 20) + SEAL_TAG_LEN, ERR_FORMAT },
+		{ "2^40", (UINT64_C(1) << 40) + SEAL_TAG_LEN, ERR_FORMAT },
+	};
 	uint8_t digest[32] = { 1, 2, 3 }, again[32];
 	struct commit_entry en;
 	struct seal_head h;
@@ -163,18 +174,14 @@ test_pruned(void **state)
 	assert_int_equal(bytes_append_byte(&b, 0, NULL), 0);
 	assert_int_equal(segment_get_pruned(&h, again, b.p, b.len, NULL),
 	    ERR_FORMAT);
-	/* Shorter than any ciphertext; of a size that padding never makes. */
-	for (int more = -1; more <= 1; more += 2) {
+	for (size_t i = 0; i < TEST_COUNT(lengths); i++) {
 		bytes_clear(&b);
 		assert_int_equal(segment_put_pruned(&b, en.leaf_data + 4,
-				     digest,
-				     (uint64_t)(SEAL_PLAIN_MIN + SEAL_TAG_LEN +
-					 more),
-				     NULL),
+				     digest, lengths[i].len, NULL),
 		    0);
-		assert_int_equal(segment_get_pruned(&h, again, b.p, b.len,
-				     NULL),
-		    ERR_FORMAT);
+		if (segment_get_pruned(&h, again, b.p, b.len, NULL) !=
+		    lengths[i].want)
+			fail_msg("%s", lengths[i].name);
 	}
 	commit_entry_free(&en);
 	bytes_free(&b);

@@ -67,8 +67,9 @@ def test_levels():
 def test_against():
     for i, r in enumerate(X.receipts):
         open(T + "/receipt%d" % i, "wb").write(r)
-    args = [a for i in range(len(X.receipts)) for a in ("--against", T + "/receipt%d" % i)]
-    assert errors(X.root, *args, code=0)[0] == 0
+    for order in (range(len(X.receipts)), reversed(range(len(X.receipts)))):
+        args = [a for i in order for a in ("--against", T + "/receipt%d" % i)]
+        assert errors(X.root, *args, code=0)[0] == 0
     tree = kit.Tree()
     tree.leaves = [b"x" * 32]
     kept = T + "/kept"
