@@ -184,6 +184,57 @@ def test_seams():
     assert "the file checkpoint" in said, said
 
 
+def exported(root):
+    """Records that export writes, how many of them without a proof and without a signature, and places of damage."""
+    out, _ = kit.expect(1, "export", "--warc", "-o", T + "/x.warc", "-r", root, "--pin", X.pin, "--json", *X.args[:2])
+    s = json.loads(out.splitlines()[-1])
+    return s["records"], s["unproven"], s["unsigned"], s["damaged"]
+
+
+def test_export():
+    """Behind damage a receipt is made only where the tree is known by a checkpoint that this log signed."""
+    want = {"good": (2, 1, 0, 1), "of another key": (2, 2, 0, 2), "of another tree": (2, 2, 0, 1),
+            "of fewer entries": (2, 2, 0, 1)}
+    for name, (segments, _) in closings().items():
+        root = written("export", *segments)
+        path = kit.segments(root)[0]
+        kit.flip(path, kit.frames(path)[1].offset + 100, 1)
+        assert exported(root) == want[name], (name, exported(root))
+    # A checkpoint that came too late is damage, and no entry is lost by it.
+    a, b = followed(segment().close())
+    b = checkpoint(kit.Segment(X.id, less(b), 5).add(kit.RECORD, RECORDS[9]), size=3, index=3).add(kit.RECORD, RECORDS[8])
+    root = written("export", a, b.close())
+    path = kit.segments(root)[0]
+    kit.flip(path, kit.frames(path)[1].offset + 100, 1)
+    assert exported(root) == (3, 1, 0, 2), exported(root)
+    # The last segment's checkpoint is the file's alone, if it is of this tree.
+    a, b = closings()["good"][0]
+    root = written("export", a, b)
+    path, last = kit.segments(root)
+    kit.flip(path, kit.frames(path)[1].offset + 100, 1)
+    os.truncate(last, kit.frames(last)[-2].offset)
+    assert exported(root) == (2, 1, 1, 1)
+    for note, unsigned in ((b.note, 0), (X.id.checkpoint(4, b"\1" * 32), 1)):
+        open(root + "/checkpoint", "wb").write(note)
+        assert exported(root) == (2, 1, unsigned, 1), note
+    # Two entries of one number: behind them no path is known.
+    one = checkpoint(segment()).add(kit.RECORD, RECORDS[2])
+    one.tree.leaves = one.tree.leaves[:3]
+    two = kit.Segment(X.id, one.tree, 5).add(kit.RECORD, RECORDS[3]).add(kit.RECORD, RECORDS[4]).checkpoint()
+    root = written("export", one, two)
+    assert exported(root) == (3, 1, 0, 1), exported(root)
+
+
+def test_prove():
+    """The file `checkpoint` makes a receipt only where it is this log's and of this tree; else the segment's does."""
+    s = segment().close()
+    for note in (s.note, X.id.checkpoint(3, b"\1" * 32), OTHER.id.checkpoint(3, s.tree.root())):
+        root, receipt = written("prove", s), T + "/receipt"
+        open(root + "/checkpoint", "wb").write(note)
+        kit.expect(0, "prove", "-r", root, "--pin", X.pin, "1", "-o", receipt)
+        kit.expect(0, "check", "-r", root, "--pin", X.pin, receipt)
+
+
 def test_corrupt_tail():
     """A checkpoint of another tree at the log's end is no torn tail: it was signed."""
     root = written("tail", checkpoint(checkpoint(segment()), root=b"\1" * 32))

@@ -131,6 +131,8 @@ test_pruned_tail(void **state)
 	life_begin(&f, w->path);
 	assert_int_equal(commit_size(f.c), 3);
 	assert_int_equal(f.report.quarantined, SEGMENT_HEAD_LEN + b.len);
+	/* The segment held nothing else. */
+	assert_int_equal(access(w->seg, F_OK), -1);
 	life_end(&f, true);
 	bytes_free(&b);
 	free(seg.p);

@@ -316,7 +316,7 @@ def test_places():
                 for x in map(json.loads, out.splitlines()):
                     assert "offset" not in x or "offset" not in x["what"], x
                 n = len(told)
-                for args in (["verify", "--quick"], ["export", "-o", T + "/places.warc", *X.args], ["list"],
+                for args in (["verify", "--quick"], ["export", "--warc", "-o", T + "/places.warc", *X.args], ["list"],
                              ["prove", str(X.records()[-1].index)], ["show", str(X.records()[3].index), *X.args],
                              ["repair"]):
                     code, _, said = kit.run(args[0], "-r", kit.copy(root, T + "/places2"), "--pin", X.pin, *args[1:])
@@ -394,6 +394,7 @@ def test_older_copy():
     root = kit.copy(X.root, T + "/older")
     os.unlink(kit.segments(root)[-1])
     found(root)                             # by `checkpoint`
+    found(root, "--quick")
     os.unlink(root + "/checkpoint")
     assert errors(root, code=0)[0] == 0     # nothing here knows better, and that is said
     _, said = kit.expect(0, "verify", "-r", root, "--pin", X.pin)
