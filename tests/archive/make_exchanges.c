@@ -98,8 +98,8 @@ static const struct row rows[] = {
 	    .status_line = "HTTP/1.1 200 OK",
 	    .fields = "Transfer-Encoding: chunked\r\n", .status = 200 },
 	{ .name = "no-content", .method = "DELETE",
-	    .status_line = "HTTP/1.1 204 No Content", .fields = "",
-	    .status = 204 },
+	    .status_line = "HTTP/1.1 204 No Content",
+	    .fields = "Transfer-Encoding: chunked\r\n", .status = 204 },
 	{ .name = "not-modified", .method = "GET",
 	    .status_line = "HTTP/1.1 304 Not Modified",
 	    .fields = "Content-Length: 99\r\n", .status = 304 },
@@ -281,7 +281,7 @@ make(struct made *m, const struct row *row, size_t i)
 	sample_capture_small(&m->c);
 	m->c.start_ms += (int64_t)i * 1001;
 	m->c.method = capture_str(row->method);
-	snprintf(m->url, sizeof(m->url), "https://a.example/%s?n=%zu&\"q\"",
+	snprintf(m->url, sizeof(m->url), "https://a.example/%s?n=%zu&\"<q>\"",
 	    row->name, i);
 	m->c.url = capture_str(m->url);
 	m->c.outcome = row->outcome;

@@ -151,7 +151,7 @@ def test_show():
     for args in (X.args, ["--record-key", X.rs[i]]):
         out, _ = kit.expect(0, "show", "-r", X.root, i, *args)
         assert b"\x1b" not in out and b"\x07" not in out and "\x9b" not in out.decode()
-        assert b'https://a.example/escape?n=%d&"q"' % (i - 1) in out
+        assert b'https://a.example/escape?n=%d&"<q>"' % (i - 1) in out
         for want in (b'ETag: "v\\\\1"', b"X-\\x9b: \\xff\\xfe", b"X-C1: \\xc2\\x9b \xc3\xa9", b"\\x1b[31mred"):
             assert b"    " + want in out or b"text/" + want in out, (want, out)
     out, _ = kit.expect(0, "show", "-r", X.root, X.index["gzip"], *X.args)
