@@ -127,6 +127,14 @@ def test_against():
     assert "offset %d" % f.offset in said and "copy" in said, said
 
 
+def test_strange_against():
+    """What another log signed says nothing of this one: a mistake of whoever gave it."""
+    other, kept = kit.Exchanges(T, "strange"), T + "/kept"
+    for text in (other.receipts[0], other.id.checkpoint(1, b"\1" * 32)):
+        open(kept, "wb").write(text)
+        assert kept in refused(kit.copy(X.root, T + "/against"), "--against", kept, code=2)
+
+
 def test_one():
     """Of one thing it is said in the singular, of none and many in the plural."""
     root, tree = kit.emptied(X.root, T + "/one"), kit.Tree()
