@@ -107,7 +107,7 @@ read_token(struct bytes *token, const char *path, struct err *e)
 	int r;
 
 	bytes_init(token, TOKEN_MAX);
-	if ((r = io_read_file(path, token, e)) != 0 ||
+	if ((r = io_read_file_or_pipe(path, token, e)) != 0 ||
 	    (r = bytes_terminate(token, e)) != 0) {
 		err_ctx(e, "token file %s", path);
 		return r;

@@ -125,7 +125,7 @@ take_data(struct fetch_opts *o, const char *data, struct err *e)
 		return read_stdin(&o->body, e);
 	if (data[0] != '@')
 		return bytes_append_str(&o->body, data, e);
-	if ((r = io_read_file(data + 1, &o->body, e)) != 0)
+	if ((r = io_read_file_or_pipe(data + 1, &o->body, e)) != 0)
 		err_ctx(e, "-d %s", data);
 	return r;
 }

@@ -45,7 +45,7 @@ check_key(const struct receipt *r, const char *path, struct err *e)
 	size_t n = 0;
 	int ret;
 
-	if ((ret = io_read_file(path, &text, e)) != 0) {
+	if ((ret = io_read_file_or_pipe(path, &text, e)) != 0) {
 		err_ctx(e, "%s", path);
 		return ret;
 	}
@@ -119,7 +119,7 @@ show(const char *path, const char *pin, const char *key, bool is_json,
 		err_set(e, ERR_ARG, "no pin: give --pin or set AMBER_PIN");
 	if (pin == NULL || vkey_from_arg(&vkey, pin, e) != 0)
 		return common_exit_start(e);
-	if (io_read_file(path, &text, e) != 0)
+	if (io_read_file_or_pipe(path, &text, e) != 0)
 		status = EXIT_READ;
 	else if (receipt_verify(&r, &cp, (const char *)text.p, text.len, &vkey,
 		     e) != 0)

@@ -109,6 +109,33 @@ def test_output_place(k):
     assert p.stdout.startswith("c2sp.org/tlog-proof@v1\n"), p
 
 
+def piped(k, *args, fed):
+    """What is fed is a pipe to read, as a shell's <(...) is, and is no
+    process's standard input."""
+    r, w = os.pipe()
+    os.write(w, fed)
+    os.close(w)
+    try:
+        return subprocess.run([BIN + "/amber"] + [
+            a.replace("PIPE", f"/dev/fd/{r}") for a in args], pass_fds=[r],
+            env=k.env, cwd=k.top, capture_output=True, text=True, timeout=60)
+    finally:
+        os.close(r)
+
+
+def test_pipes(k):
+    k.fetch("--receipt", "receipt", "--record-key", "key", k.url())
+    receipt = (k.top / "receipt").read_bytes()
+    for p in (piped(k, "receipt", "PIPE", fed=receipt),
+              piped(k, "receipt", "--record-key", "PIPE", "receipt",
+                    fed=(k.top / "key").read_bytes())):
+        assert p.returncode == 0 and "the receipt holds" in p.stdout, p
+    p = piped(k, "fetch", "-d", "@PIPE", k.url("/echo"), fed=b"piped in")
+    assert p.returncode == 0 and p.stdout.endswith("\n\npiped in"), p
+    p = piped(k, "fetch", "--token-file", "PIPE", k.url(), fed=b"any\n")
+    assert (p.returncode, p.stdout) == (0, "hello\n"), p
+
+
 def test_verbose(k):
     err = k.fetch("-v", k.url("/size/100000")).stderr
     for want in (r"^> GET https://origin\.example:\d+/size/100000$",
@@ -577,7 +604,7 @@ def token_line(k):
 
 
 def main():
-    run("", [test_output, test_output_place, test_verbose,
+    run("", [test_output, test_output_place, test_pipes, test_verbose,
              test_verbose_harmless, test_record_key_unseen, test_statuses,
              test_no_relay, test_other_relay, test_terminal, test_ping, test_example, test_redirect,
              test_redirect_relative, test_wrong_options, test_lost_output,
