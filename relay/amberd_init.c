@@ -105,6 +105,26 @@ amberd_init_is_needed(const struct config *c)
 	    (errno == ENOENT || errno == ENOTDIR);
 }
 
+/* The one that the config is for; and its log, where there is one. */
+static int
+check_identity(const struct config *c, struct err *e)
+{
+	struct identity *id = NULL;
+	int r;
+
+	if ((r = identity_load(c->identity, &id, e)) == 0 &&
+	    strcmp(identity_vkey(id)->name, c->origin) != 0) {
+		r = err_set(e, ERR_ARG, "it is \"%s\", but %s is the "
+		    "identity of \"%s\"", c->origin, c->identity,
+		    identity_vkey(id)->name);
+		config_ctx(c, "origin", e);
+	}
+	if (r == 0)
+		r = amberd_places_check_log(c, identity_vkey(id), e);
+	identity_free(&id);
+	return r;
+}
+
 static int
 begin_log(const struct config *c, struct err *e)
 {
@@ -174,8 +194,8 @@ amberd_init_make(const struct config *c, bool new_log, bool *made_identity,
 			*made_identity = true;
 		return r;
 	}
-	if (amberd_places_has_archive(c))
-		return 0;
+	if ((r = check_identity(c, e)) != 0 || amberd_places_has_archive(c))
+		return r;
 	return new_log ? begin_log(c, e) : amberd_places_no_archive(c, e);
 }
 
@@ -214,23 +234,6 @@ check_roots(const struct config *c, struct err *e)
 	if (c->ca_file[0] != '\0' &&
 	    (r = tls_context_check_roots(c->ca_file, e)) != 0)
 		config_ctx(c, "ca_file", e);
-	return r;
-}
-
-static int
-check_identity(const struct config *c, struct err *e)
-{
-	struct identity *id = NULL;
-	int r;
-
-	if ((r = identity_load(c->identity, &id, e)) == 0 &&
-	    strcmp(identity_vkey(id)->name, c->origin) != 0) {
-		r = err_set(e, ERR_ARG, "it is \"%s\", but %s is the "
-		    "identity of \"%s\"", c->origin, c->identity,
-		    identity_vkey(id)->name);
-		config_ctx(c, "origin", e);
-	}
-	identity_free(&id);
 	return r;
 }
 

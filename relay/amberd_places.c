@@ -16,6 +16,7 @@
 #include "archive/layout.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/vkey.h"
 #include "relay/amberd_places.h"
 #include "relay/config.h"
 
@@ -153,6 +154,24 @@ amberd_places_has_archive(const struct config *c)
 	/* What is wrong with one that is there is the relay's to say. */
 	layout_free(&l);
 	return r != ERR_NOENT;
+}
+
+int
+amberd_places_check_log(const struct config *c, const struct vkey *v,
+    struct err *e)
+{
+	struct layout *l = NULL;
+	int r = 0;
+
+	if (layout_open(&l, c->archive, NULL) == 0 &&
+	    !vkey_is_equal(&l->vkey, v)) {
+		r = err_set(e, ERR_AUTH, "%s holds the log of another "
+		    "identity than %s: of \"%s\"", c->archive, c->identity,
+		    l->vkey.name);
+		config_ctx(c, "archive", e);
+	}
+	layout_free(&l);
+	return r;
 }
 
 int

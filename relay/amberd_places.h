@@ -27,7 +27,11 @@ int	amberd_places_check(const struct config *c, bool will_make,
 
 /* Of a folder that has passed; a broken archive is one. */
 bool	amberd_places_has_archive(const struct config *c);
-/* That error: ERR_NOENT. */
+/* Is it the log of v?  ERR_AUTH; what else is wrong with it the relay says,
+ * which mends some of that. */
+int	amberd_places_check_log(const struct config *c, const struct vkey *v,
+	struct err *e);
+/* The error of one that is missing: ERR_NOENT. */
 int	amberd_places_no_archive(const struct config *c, struct err *e);
 /* Begins the log of v in the archive's folder, which is there. */
 int	amberd_places_begin(const struct config *c, const struct vkey *v,
