@@ -235,7 +235,6 @@ test_overlap_differs(void **state)
 	struct kept seg = make(w, false);
 	struct bytes b = BYTES_INIT(1 << 20);
 	struct commit_entry en;
-	struct err e = ERR_INIT;
 
 	assert_int_equal(frames_of(w->seg, fr, FRAMES), 5);
 	life_init(&w->f, sample.id);
@@ -244,13 +243,29 @@ test_overlap_differs(void **state)
 	sample_entry(&en, &sample.ep, identity_vkey(sample.id)->name, 9, 20);
 	head.len = en.frame.len - SEGMENT_HEAD_LEN;
 	segment_put_head(en.frame.p, &head, 0, en.leaf.b);
-	assert_int_equal(bytes_append(&b, seg.p, fr[4].offset, NULL), 0);
-	assert_int_equal(bytes_append(&b, en.frame.p, en.frame.len, NULL), 0);
-	test_file_write(w->seg, b.p, b.len);
-	life_init(&w->f, sample.id);
-	assert_int_equal(life_open(&w->f, w->path, &e), ERR_CORRUPT);
-	test_err_is(&e, ERR_CORRUPT, "different entries of the same index");
-	test_file_is(w->seg, b.p, b.len);
+	for (int is_same = 0; is_same <= 1; is_same++) {
+		struct err e = ERR_INIT;
+
+		bytes_clear(&b);
+		assert_int_equal(bytes_append(&b, seg.p,
+				     is_same ? seg.n : fr[4].offset, NULL),
+		    0);
+		if (is_same) {	/* the very record, under another number */
+			head.index = 3;
+			head.len = fr[4].payload_len;
+			segment_put_head(b.p + fr[4].offset, &head, 0,
+			    fr[4].leaf.b);
+		} else
+			assert_int_equal(bytes_append(&b, en.frame.p,
+					     en.frame.len, NULL),
+			    0);
+		test_file_write(w->seg, b.p, b.len);
+		life_init(&w->f, sample.id);
+		assert_int_equal(life_open(&w->f, w->path, &e), ERR_CORRUPT);
+		test_err_is(&e, ERR_CORRUPT,
+		    "different entries of the same index");
+		test_file_is(w->seg, b.p, b.len);
+	}
 	commit_entry_free(&en);
 	bytes_free(&b);
 	free(seg.p);
